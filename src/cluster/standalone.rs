@@ -1,0 +1,14 @@
+//! The cluster of one.
+//!
+//! Promise: every shard of the caches it is given is here. Must never know a front end.
+
+use crate::core::routing::placement::{Placement, Spot};
+use crate::core::types::{CacheName, Kind};
+
+/// The placement in which all `width` shards of each cache are here.
+#[must_use]
+pub fn placement(caches: &[(CacheName, usize)]) -> Placement {
+    caches.iter().fold(Placement::default(), |placement, (cache, width)| {
+        placement.with(Kind::Cache, cache.clone(), vec![Spot::Here; *width])
+    })
+}

@@ -1,0 +1,185 @@
+//! What opening a log does: one decision table from facts to a plan, as `docs/formats.md` prints it.
+//!
+//! Promise: pure. A torn tail is cut only on proof that nothing flushed is in it; everything else that is not as this
+//! build wrote it is refused with segment, byte and reason. Must never touch a file.
+
+use crate::core::log::anchor::AnchorState;
+use crate::core::log::scan::{End, SegmentScan};
+use crate::core::log::segment::{HeaderRead, SegmentHeader};
+use crate::core::types::{Generation, Index, Offset, SegmentNo};
+
+/// The anchor as found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnchorFacts {
+    Absent,
+    Damaged,
+    OtherFormat(u32),
+    Sound(AnchorState),
+}
+
+/// One segment file as found; scanned when its header is sound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentFacts {
+    pub number: SegmentNo,
+    pub header: HeaderRead,
+    pub scan: Option<SegmentScan>,
+}
+
+/// What opening will do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Plan {
+    /// Nothing was ever made durable here: remove these leftovers and begin a new log.
+    Create { remove: Vec<SegmentNo> },
+    Open(OpenPlan),
+    Refuse(Damage),
+    OtherFormat { file: Option<SegmentNo>, format: u32 },
+}
+
+/// How an existing log is opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenPlan {
+    /// Files without anything durable in them.
+    pub remove: Vec<SegmentNo>,
+    /// Overwrite everything from this byte on with zeros.
+    pub cut: Option<(SegmentNo, u64)>,
+    /// The last stop left no mark that all was flushed: flush before serving, and go on in a new segment.
+    pub unclean: bool,
+    /// Visible records may have been lost, so resume positions of the old history must not be believed.
+    pub new_epoch: bool,
+    pub next_index: Index,
+    pub next_offset: Offset,
+    /// The generation of the last batch.
+    pub generation: Generation,
+    /// The segment that holds the tail and where in it the tail is.
+    pub active: Option<(SegmentNo, u64)>,
+}
+
+/// Where and why opening refuses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// `None` is the anchor.
+    pub segment: Option<SegmentNo>,
+    pub at: u64,
+    pub what: String,
+}
+
+impl Damage {
+    fn in_segment(segment: SegmentNo, at: u64, what: impl Into<String>) -> Plan {
+        Plan::Refuse(Self { segment: Some(segment), at, what: what.into() })
+    }
+}
+
+/// The decision table. Rows are tried in this order; `docs/formats.md` numbers them the same way.
+#[must_use]
+pub fn plan(anchor: &AnchorFacts, segments: &[SegmentFacts]) -> Plan {
+    // R1: another build's bytes are left alone.
+    if let AnchorFacts::OtherFormat(format) = anchor {
+        return Plan::OtherFormat { file: None, format: *format };
+    }
+    for segment in segments {
+        if let HeaderRead::OtherFormat(format) = segment.header {
+            return Plan::OtherFormat { file: Some(segment.number), format };
+        }
+    }
+    let newest = segments.iter().rposition(|segment| segment.header != HeaderRead::Zero);
+    let state = match (anchor, newest) {
+        // R2: neither anchor nor header was ever flushed, so nothing was ever acknowledged.
+        (AnchorFacts::Absent, None) => return Plan::Create { remove: segments.iter().map(|s| s.number).collect() },
+        // R3: a segment is begun only after the anchor is flushed.
+        (AnchorFacts::Absent, Some(at)) => {
+            return Damage::in_segment(segments[at].number, 0, "the segment holds data but its anchor file is missing");
+        }
+        // R4: an anchor is never without one sound place.
+        (AnchorFacts::Damaged | AnchorFacts::OtherFormat(_), _) => {
+            return Plan::Refuse(Damage { segment: None, at: 0, what: "neither of the anchor's two places is sound".into() });
+        }
+        (AnchorFacts::Sound(state), _) => state,
+    };
+    let (held, spare) = segments.split_at(newest.map_or(0, |at| at + 1));
+    let mut open = OpenPlan {
+        // R5: a file whose header is zeros was made ahead, or its first write was torn: no flush of it ever returned.
+        remove: spare.iter().map(|segment| segment.number).collect(),
+        cut: None,
+        unclean: !state.clean_stop,
+        new_epoch: !state.clean_stop && state.policy.may_lose(),
+        next_index: state.base_index,
+        next_offset: state.base_offset,
+        generation: state.base_generation,
+        active: None,
+    };
+    let mut claim = state.flushed;
+    for (i, segment) in held.iter().enumerate() {
+        match check_segment(segment, i + 1 == held.len(), &mut open, &mut claim) {
+            Ok(()) => {}
+            Err(refusal) => return refusal,
+        }
+    }
+    check_tail(state, open, claim)
+}
+
+/// Rows R6 to R10: one segment against the one before it.
+fn check_segment(segment: &SegmentFacts, is_newest: bool, open: &mut OpenPlan, claim: &mut Index) -> Result<(), Plan> {
+    let number = segment.number;
+    let (header, scan) = match (&segment.header, &segment.scan) {
+        (HeaderRead::Sound(header), Some(scan)) => (header, scan),
+        // R6: a header is one sector, so it cannot be torn.
+        (HeaderRead::Damaged(what), _) => return Err(Damage::in_segment(number, 0, *what)),
+        // R7: zeros where a later segment proves that a header was flushed.
+        _ => return Err(Damage::in_segment(number, 0, "its header is zeros, but a later segment exists")),
+    };
+    // R8: each segment begins where the one before ended.
+    if !follows(header, open) {
+        let what = format!(
+            "it begins at batch {} and offset {}, but the log before it ends at batch {} and offset {}",
+            header.base_index.0, header.base_offset.0, open.next_index.0, open.next_offset.0
+        );
+        return Err(Damage::in_segment(number, 0, what));
+    }
+    *claim = (*claim).max(scan.claim);
+    if let End::Unsound { may_be_torn, later_claim, what } = &scan.end {
+        // R9: a segment is flushed before the next one is begun, and what cannot be torn is damage.
+        if !is_newest || !may_be_torn {
+            return Err(Damage::in_segment(number, scan.end_at, what.clone()));
+        }
+        // R10: the unfinished batch is cut, unless something says that it was flushed (R11 looks at the claims).
+        *claim = (*claim).max(later_claim.unwrap_or_default());
+        open.cut = Some((number, scan.end_at));
+    }
+    open.next_index = scan.next_index;
+    open.next_offset = scan.next_offset;
+    open.generation = scan.generation;
+    open.active = Some((number, scan.end_at));
+    Ok(())
+}
+
+fn follows(header: &SegmentHeader, open: &OpenPlan) -> bool {
+    header.base_index == open.next_index
+        && header.base_offset == open.next_offset
+        && header.previous_generation == open.generation
+}
+
+/// Rows R11 to R14: the tail against everything known to be flushed.
+fn check_tail(state: &AnchorState, open: OpenPlan, claim: Index) -> Plan {
+    let (segment, at) = open.active.map_or((None, 0), |(number, at)| (Some(number), at));
+    let last = Index(open.next_index.0 - 1);
+    // R11: batches that were flushed are missing.
+    if claim > last {
+        let what = format!("the log ends with batch {} here, but batch {} was flushed", last.0, claim.0);
+        return Plan::Refuse(Damage { segment, at, what });
+    }
+    // R12: after a clean stop nothing may stand behind the noted tail.
+    if state.clean_stop && (open.cut.is_some() || state.flushed != last) {
+        let what = format!("the broker stopped cleanly after batch {}, but something else follows it", state.flushed.0);
+        return Plan::Refuse(Damage { segment, at, what });
+    }
+    // R13: a vote is flushed to both places of the anchor before its generation writes.
+    if open.generation > state.generation {
+        let what = format!(
+            "the log holds generation {}, but the anchor knows only {}",
+            open.generation.0, state.generation.0
+        );
+        return Plan::Refuse(Damage { segment, at, what });
+    }
+    // R14: everything else opens; after an unclean stop flushed, cut, and going on in a new segment (`open.rs`).
+    Plan::Open(open)
+}

@@ -1,0 +1,326 @@
+//! The driver: the one place that carries out a machine's work on its log.
+//!
+//! Promise: a batch is acknowledged only after its flush returned (policy `always`); one flush in flight; after the
+//! first failure nothing more is written, waiters are told *unknown*, and the driver ends with the reason.
+//! Must never know what a batch holds.
+//!
+//! The blocking half ([`Driver::run_to_idle`]) serves opening and every test that must be deterministic; the async half
+//! ([`Driver::serve`]) serves clients. Both go through the same three steps: append, flush, settle.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use crate::core::clock::Clock;
+use crate::core::error::Unknown;
+use crate::core::limits::{FLUSH_INTERVAL_MS, FRONTIER_NOTE_DELAY_MS, ZERO_FILL_BYTES, ZERO_FILL_PAUSE_MS};
+use crate::core::log::FsyncPolicy;
+use crate::core::log::writer::{LogWriter, Progress, Spare, SpareOrder};
+use crate::core::record::RecordError;
+use crate::core::shard::Shard;
+use crate::core::shard::flusher::Flusher;
+use crate::core::shard::machine::Work;
+use crate::core::types::{Index, Millis};
+use crate::rt;
+
+/// Why a driver ended before it was asked to.
+#[derive(Debug)]
+pub enum DriverError {
+    /// The log could not be written or flushed. Never tried again.
+    Log(io::Error),
+    /// A committed record is of no shape this build knows.
+    Record(RecordError),
+}
+
+impl std::fmt::Display for DriverError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Log(error) => write!(f, "the log could not be written or flushed: {error}"),
+            Self::Record(error) => write!(f, "the log holds {error}"),
+        }
+    }
+}
+
+impl std::error::Error for DriverError {}
+
+/// What a driver counts, for INFO.
+#[derive(Debug, Default)]
+pub struct DriverCounts {
+    pub batches: AtomicU64,
+    pub flushes: AtomicU64,
+    pub bytes: AtomicU64,
+}
+
+/// The driver of one shard.
+pub struct Driver {
+    shard: Arc<Shard>,
+    log: LogWriter,
+    policy: FsyncPolicy,
+    clock: Arc<dyn Clock>,
+    counts: Arc<DriverCounts>,
+    closing: Arc<AtomicBool>,
+    /// When the oldest unflushed batch was appended.
+    unflushed_since: Option<Millis>,
+    spare_ordered: Option<rt::Task<io::Result<Spare>>>,
+    sessions: Arc<AtomicUsize>,
+}
+
+/// Asks a driver to write out what is staged, mark a clean stop and end.
+#[derive(Clone)]
+pub struct Close {
+    closing: Arc<AtomicBool>,
+    shard: Arc<Shard>,
+}
+
+impl Close {
+    pub fn ask(&self) {
+        self.closing.store(true, Ordering::Release);
+        self.shard.staged.ring();
+    }
+}
+
+impl Driver {
+    #[must_use]
+    pub fn new(shard: Arc<Shard>, log: LogWriter, policy: FsyncPolicy, clock: Arc<dyn Clock>) -> Self {
+        Self {
+            shard,
+            log,
+            policy,
+            clock,
+            counts: Arc::default(),
+            closing: Arc::default(),
+            unflushed_since: None,
+            spare_ordered: None,
+            sessions: Arc::default(),
+        }
+    }
+
+    #[must_use]
+    pub fn close_handle(&self) -> Close {
+        Close { closing: Arc::clone(&self.closing), shard: Arc::clone(&self.shard) }
+    }
+
+    #[must_use]
+    pub fn counts(&self) -> Arc<DriverCounts> {
+        Arc::clone(&self.counts)
+    }
+
+    /// Does everything there is to do, on the calling thread.
+    ///
+    /// # Errors
+    /// [`DriverError`]; the shard is then failed.
+    pub fn run_to_idle(&mut self) -> Result<(), DriverError> {
+        let result = self.try_run_to_idle();
+        self.fail_on_error(result)
+    }
+
+    fn try_run_to_idle(&mut self) -> Result<(), DriverError> {
+        while let Some(work) = self.next_work()? {
+            self.append(&work)?;
+            if self.flushes_each_batch() {
+                self.flush_here()?;
+            }
+            self.settle()?;
+        }
+        Ok(())
+    }
+
+    /// Flushes what the policy left unflushed if that is due, on the calling thread.
+    ///
+    /// # Errors
+    /// As [`Driver::run_to_idle`].
+    pub fn flush_if_due(&mut self) -> Result<(), DriverError> {
+        if !self.flush_is_due() {
+            return Ok(());
+        }
+        let result = self.flush_here();
+        self.fail_on_error(result)
+    }
+
+    /// Marks a clean stop: everything is flushed and nothing will follow.
+    ///
+    /// # Errors
+    /// As [`Driver::run_to_idle`].
+    pub fn close(&mut self) -> Result<(), DriverError> {
+        self.run_to_idle()?;
+        let result = self.flush_here().and_then(|()| self.log.note_flushed(true).map_err(DriverError::Log));
+        self.fail_on_error(result)
+    }
+
+    /// Serves the shard until it is asked to close. `sessions` counts the clients that could use it.
+    ///
+    /// # Errors
+    /// As [`Driver::run_to_idle`]. Must not be cancelled: a flush in flight would be left behind.
+    pub async fn serve(mut self, flusher: Flusher, sessions: Arc<AtomicUsize>) -> Result<(), DriverError> {
+        self.sessions = sessions;
+        let result = self.try_serve(&flusher).await;
+        self.fail_on_error(result)
+    }
+
+    async fn try_serve(&mut self, flusher: &Flusher) -> Result<(), DriverError> {
+        loop {
+            // Every connection that is ready stages first; then all that is staged becomes one batch.
+            rt::yield_now().await;
+            let Some(work) = self.next_work()? else {
+                if self.closing.load(Ordering::Acquire) {
+                    // A file still being made would be in the way of whoever opens the log next.
+                    if let Some(spare) = self.spare_ordered.take() {
+                        let _ = spare.await;
+                    }
+                    return self.close();
+                }
+                self.idle(flusher).await?;
+                continue;
+            };
+            self.await_spare_if_needed(&work).await?;
+            self.append(&work)?;
+            if self.flushes_each_batch() {
+                self.flush_elsewhere(flusher).await?;
+            } else if self.flush_is_due() {
+                self.flush_elsewhere(flusher).await?;
+            }
+            self.settle()?;
+            self.order_spare();
+        }
+    }
+
+    /// Waits for something to be staged, and meanwhile flushes and notes what became due.
+    async fn idle(&mut self, flusher: &Flusher) -> Result<(), DriverError> {
+        let noted = self.log.anchor().state().flushed >= self.log.flushed();
+        let due_in_ms = match self.unflushed_since {
+            Some(_) if self.policy == FsyncPolicy::EverySec => Some(FLUSH_INTERVAL_MS),
+            _ if !noted => Some(FRONTIER_NOTE_DELAY_MS),
+            _ => None,
+        };
+        let Some(ms) = due_in_ms else {
+            self.shard.staged.wait().await;
+            return Ok(());
+        };
+        if rt::within_ms(ms, self.shard.staged.wait()).await.is_some() {
+            return Ok(());
+        }
+        if self.flush_is_due() {
+            return self.flush_elsewhere(flusher).await;
+        }
+        self.log.note_flushed(false).map_err(DriverError::Log)
+    }
+
+    fn next_work(&mut self) -> Result<Option<Work>, DriverError> {
+        let mut machine = self.shard.machine();
+        let work = machine.next_work(self.clock.now()).map_err(DriverError::Record)?;
+        let applied_next = machine.applied_next();
+        drop(machine);
+        if applied_next > self.shard.frontier.applied_next() {
+            self.shard.frontier.publish(applied_next);
+        }
+        Ok(work)
+    }
+
+    fn append(&mut self, work: &Work) -> Result<(), DriverError> {
+        if let Some(vote) = work.vote {
+            self.log.save_vote(vote.generation, vote.vote).map_err(DriverError::Log)?;
+        }
+        let now = self.clock.now();
+        for order in &work.append {
+            let location = self.log.append(&order.bytes, order.place, now).map_err(DriverError::Log)?;
+            self.shard.machine().appended(order.place.index, location);
+            self.counts.batches.fetch_add(1, Ordering::Relaxed);
+            self.counts.bytes.fetch_add(order.bytes.len() as u64, Ordering::Relaxed);
+        }
+        if self.unflushed_since.is_none() && self.log.has_unflushed() {
+            self.unflushed_since = Some(now);
+        }
+        Ok(())
+    }
+
+    /// Tells the machine that what it ordered is persisted, and the waiters what that applied.
+    fn settle(&mut self) -> Result<(), DriverError> {
+        let mut machine = self.shard.machine();
+        machine.persisted(self.log.flushed(), self.clock.now()).map_err(DriverError::Record)?;
+        let applied_next = machine.applied_next();
+        drop(machine);
+        self.shard.frontier.publish(applied_next);
+        Ok(())
+    }
+
+    fn flushes_each_batch(&self) -> bool {
+        self.policy == FsyncPolicy::Always
+    }
+
+    fn flush_is_due(&self) -> bool {
+        self.policy == FsyncPolicy::EverySec
+            && self.unflushed_since.is_some_and(|since| self.clock.now().0 >= since.0 + FLUSH_INTERVAL_MS)
+    }
+
+    fn last_appended(&self) -> Index {
+        Index(self.log.tail().next_index.0 - 1)
+    }
+
+    fn flush_here(&mut self) -> Result<(), DriverError> {
+        if !self.log.has_unflushed() {
+            return Ok(());
+        }
+        let result = self.log.flush_target().map_or(Ok(()), |file| file.flush());
+        self.flushed(result)
+    }
+
+    /// Flushes on this thread when every client waits for this very flush, else on the flush thread: reads of others
+    /// must not wait behind it.
+    async fn flush_elsewhere(&mut self, flusher: &Flusher) -> Result<(), DriverError> {
+        if !self.log.has_unflushed() {
+            return Ok(());
+        }
+        if self.shard.frontier.waiting() >= self.sessions.load(Ordering::Relaxed) {
+            return self.flush_here();
+        }
+        let Some(file) = self.log.flush_target() else { return Ok(()) };
+        let result = flusher.flush(file).await;
+        self.flushed(result)
+    }
+
+    fn flushed(&mut self, result: io::Result<()>) -> Result<(), DriverError> {
+        self.counts.flushes.fetch_add(1, Ordering::Relaxed);
+        self.log.flushed_upto(self.last_appended(), result).map_err(DriverError::Log)?;
+        self.unflushed_since = None;
+        Ok(())
+    }
+
+    fn order_spare(&mut self) {
+        if self.spare_ordered.is_none()
+            && let Some(order) = self.log.spare_wanted()
+        {
+            self.spare_ordered = Some(rt::spawn(make_spare(order)));
+        }
+    }
+
+    /// A spare being made is taken before the segment it is for is begun.
+    async fn await_spare_if_needed(&mut self, work: &Work) -> Result<(), DriverError> {
+        let bytes = work.append.iter().map(|order| order.bytes.len()).sum();
+        if !self.log.fits(bytes)
+            && let Some(task) = self.spare_ordered.take()
+        {
+            let spare = task.await.map_err(DriverError::Log)?;
+            self.log.accept_spare(spare);
+        }
+        Ok(())
+    }
+
+    fn fail_on_error(&mut self, result: Result<(), DriverError>) -> Result<(), DriverError> {
+        if result.is_err() {
+            let unproposed = self.shard.machine().fail();
+            self.shard.frontier.fail(Unknown::FlushFailed, unproposed);
+        }
+        result
+    }
+}
+
+/// Makes the next segment's file in small flushed pieces, so that no batch waits long behind one.
+async fn make_spare(mut order: SpareOrder) -> io::Result<Spare> {
+    loop {
+        match rt::unblock(move || order.fill(ZERO_FILL_BYTES)).await? {
+            Progress::Done(spare) => return Ok(spare),
+            Progress::More(rest) => order = rest,
+        }
+        rt::sleep_ms(ZERO_FILL_PAUSE_MS).await;
+    }
+}

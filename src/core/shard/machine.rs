@@ -1,0 +1,299 @@
+//! The shard's machine: events in, work out. No socket, no file, no clock, no runtime.
+//!
+//! ```text
+//! stage::*  ->  open batch  ->  next_work (propose)  ->  [driver: append, flush]  ->  persisted  ->  apply
+//! ```
+//! Promise: offsets are claimed in the order of staging and become visible in that order; what was staged while the
+//! last batch was flushed is the next batch. Must never do I/O or ask what time it is.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::core::consensus::{Consensus, NumberedBatch, Vote, generation_start};
+use crate::core::index::Index as KeyIndex;
+use crate::core::limits;
+use crate::core::log::frame::{BatchBuilder, BatchHeader, BatchType, Place, records};
+use crate::core::record::RecordError;
+use crate::core::record::cache::CacheRecord;
+use crate::core::record::control::ControlRecord;
+use crate::core::shard::apply::{Applied, apply};
+use crate::core::shard::overlay::Overlay;
+use crate::core::types::{Epoch, Index, Location, Millis, Offset, ShardId};
+
+/// The bounds a machine keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    pub max_value_bytes: usize,
+    pub max_batch_bytes: usize,
+    pub max_staged_bytes: usize,
+}
+
+impl Bounds {
+    /// The bounds that follow from a segment size.
+    #[must_use]
+    pub fn of(max_value_bytes: usize, segment_bytes: u32) -> Self {
+        Self {
+            max_value_bytes,
+            max_batch_bytes: limits::max_batch_bytes(segment_bytes),
+            max_staged_bytes: limits::max_staged_bytes(segment_bytes),
+        }
+    }
+}
+
+/// A batch the driver is to append.
+#[derive(Clone, Debug)]
+pub struct AppendOrder {
+    pub place: Place,
+    pub bytes: Bytes,
+}
+
+/// What the driver is to do: first the vote, then the appends, then one flush, then [`Machine::persisted`].
+#[derive(Clone, Debug, Default)]
+pub struct Work {
+    pub vote: Option<Vote>,
+    pub append: Vec<AppendOrder>,
+}
+
+/// A batch between proposal and apply.
+struct InFlight {
+    index: Index,
+    first_offset: Offset,
+    bytes: Bytes,
+    /// Where it begins, once appended.
+    location: Option<Location>,
+}
+
+/// The state of one shard's owner.
+pub struct Machine {
+    pub(super) id: ShardId,
+    pub(super) bounds: Bounds,
+    consensus: Consensus,
+    pub(super) index: Arc<KeyIndex>,
+    pub(super) overlay: Overlay,
+    /// Takes what is staged.
+    pub(super) open: Option<BatchBuilder>,
+    /// Finished batches that wait for their turn to be proposed.
+    pub(super) full: VecDeque<Vec<u8>>,
+    in_flight: VecDeque<InFlight>,
+    pub(super) next_offset: Offset,
+    /// Bytes staged and not yet proposed.
+    pub(super) staged_bytes: usize,
+    applied_next: Offset,
+    /// The newest batch known to be flushed here, for the headers of later ones.
+    flushed: Index,
+    pub(super) doors_open: bool,
+    pub(super) failed: bool,
+    /// To be written into the log once the doors open.
+    epoch_due: Option<Epoch>,
+}
+
+/// What a machine starts from.
+pub struct MachineStart {
+    pub id: ShardId,
+    pub bounds: Bounds,
+    pub consensus: Consensus,
+    pub index: Arc<KeyIndex>,
+    /// Batches in the log that are not yet committed, with where they begin.
+    pub uncommitted: Vec<(BatchHeader, Bytes, Location)>,
+    pub applied_next: Offset,
+    pub next_offset: Offset,
+    pub flushed: Index,
+    pub epoch_due: Option<Epoch>,
+}
+
+impl Machine {
+    #[must_use]
+    pub fn new(start: MachineStart) -> Self {
+        let in_flight = start
+            .uncommitted
+            .into_iter()
+            .map(|(header, bytes, location)| InFlight {
+                index: header.index,
+                first_offset: header.first_offset,
+                bytes,
+                location: Some(location),
+            })
+            .collect();
+        Self {
+            id: start.id,
+            bounds: start.bounds,
+            consensus: start.consensus,
+            index: start.index,
+            overlay: Overlay::default(),
+            open: None,
+            full: VecDeque::new(),
+            in_flight,
+            next_offset: start.next_offset,
+            staged_bytes: 0,
+            applied_next: start.applied_next,
+            flushed: start.flushed,
+            doors_open: false,
+            failed: false,
+            epoch_due: start.epoch_due,
+        }
+    }
+
+    #[must_use]
+    pub fn id(&self) -> &ShardId {
+        &self.id
+    }
+
+    #[must_use]
+    pub fn index(&self) -> Arc<KeyIndex> {
+        Arc::clone(&self.index)
+    }
+
+    /// One past the last applied record.
+    #[must_use]
+    pub fn applied_next(&self) -> Offset {
+        self.applied_next
+    }
+
+    /// Whether this replica owns the shard and has applied the start of its own generation.
+    #[must_use]
+    pub fn doors_open(&self) -> bool {
+        self.doors_open
+    }
+
+    /// Whether something is staged or on its way.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.open.is_none() && self.full.is_empty() && self.in_flight.is_empty()
+    }
+
+    /// Asks the group to make this replica the owner.
+    ///
+    /// # Errors
+    /// The engine's reason.
+    pub fn campaign(&mut self) -> Result<(), String> {
+        self.consensus.campaign()
+    }
+
+    /// The next thing to do, if there is one: proposes what is staged as one batch. Applies what became committed.
+    ///
+    /// # Errors
+    /// [`RecordError`] when a committed record is of no shape this build knows.
+    pub fn next_work(&mut self, now: Millis) -> Result<Option<Work>, RecordError> {
+        if self.failed {
+            return Ok(None);
+        }
+        if self.doors_open && self.consensus.accepts() {
+            let next = self.full.pop_front().or_else(|| self.open.take().map(|open| open.finish(now)));
+            if let Some(batch) = next {
+                self.staged_bytes = self.staged_bytes.saturating_sub(batch.len());
+                let proposed = self.consensus.propose(batch);
+                assert!(proposed.is_ok(), "a group of one that accepts proposals took none");
+            }
+        }
+        while let Some(step) = self.consensus.step() {
+            for batch in step.committed {
+                self.apply_committed(&batch, now)?;
+            }
+            if step.vote.is_some() || !step.append.is_empty() {
+                let append = step.append.into_iter().map(|batch| self.order(batch, now)).collect();
+                return Ok(Some(Work { vote: step.vote, append }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn order(&mut self, batch: NumberedBatch, now: Millis) -> AppendOrder {
+        let bytes = batch.batch.unwrap_or_else(|| {
+            assert!(self.open.is_none() && self.full.is_empty(), "nothing is staged before a generation begins");
+            let start = generation_start(self.next_offset, now);
+            self.next_offset = self.next_offset.plus(1);
+            start
+        });
+        let place = Place {
+            index: batch.index,
+            generation: batch.generation,
+            durable: self.flushed,
+            committed: self.consensus.committed(),
+        };
+        let first_offset = BatchHeader::read_fields(&bytes).map(|header| header.first_offset).unwrap_or_default();
+        self.in_flight.push_back(InFlight { index: batch.index, first_offset, bytes: bytes.clone(), location: None });
+        AppendOrder { place, bytes }
+    }
+
+    /// A batch was appended and begins at `location`.
+    pub fn appended(&mut self, index: Index, location: Location) {
+        if let Some(batch) = self.in_flight.iter_mut().find(|batch| batch.index == index) {
+            batch.location = Some(location);
+        }
+    }
+
+    /// Everything ordered so far is persisted as the policy asks; `flushed` is the newest batch really flushed.
+    /// What became committed is applied: one past the last applied record is in [`Machine::applied_next`].
+    ///
+    /// # Errors
+    /// As [`Machine::next_work`].
+    pub fn persisted(&mut self, flushed: Index, now: Millis) -> Result<(), RecordError> {
+        self.flushed = self.flushed.max(flushed);
+        self.consensus.persisted();
+        while let Some(step) = self.consensus.step() {
+            assert!(step.vote.is_none() && step.append.is_empty(), "nothing was proposed since the last step");
+            for batch in step.committed {
+                self.apply_committed(&batch, now)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply_committed(&mut self, batch: &NumberedBatch, now: Millis) -> Result<(), RecordError> {
+        let Some(in_flight) = self.in_flight.pop_front() else { unreachable!("a committed batch was in flight") };
+        assert_eq!(in_flight.index, batch.index, "batches are applied in the order of the log");
+        let Some(location) = in_flight.location else { unreachable!("a committed batch was appended") };
+        let header = BatchHeader::read_fields(&in_flight.bytes).map_err(|_| RecordError::Short)?;
+        match apply(&header, &in_flight.bytes, location, &self.index)? {
+            Applied::Data => self.leave_overlay(&header, &in_flight.bytes),
+            Applied::Control(ControlRecord::GenerationStart) if batch.generation == self.consensus.generation() => {
+                self.open_doors(now);
+            }
+            Applied::Control(_) => {}
+        }
+        self.applied_next = header.next_offset();
+        self.consensus.applied(batch.index);
+        Ok(())
+    }
+
+    fn leave_overlay(&mut self, header: &BatchHeader, bytes: &[u8]) {
+        for framed in records(header, bytes) {
+            if let Ok(CacheRecord::Put { key, .. } | CacheRecord::Delete { key }) = CacheRecord::decode(framed.body) {
+                self.overlay.applied(key, framed.offset);
+            }
+        }
+    }
+
+    fn open_doors(&mut self, now: Millis) {
+        self.doors_open = self.consensus.is_owner();
+        if let Some(epoch) = self.epoch_due.take_if(|_| self.doors_open) {
+            let mut batch = BatchBuilder::new(BatchType::Control, self.next_offset);
+            batch.push(|into| ControlRecord::Epoch(epoch).encode(into));
+            self.next_offset = batch.next_offset();
+            self.staged_bytes += batch.len();
+            self.full.push_back(batch.finish(now));
+        }
+    }
+
+    /// The value bytes of a staged record, wherever its batch waits.
+    #[must_use]
+    pub fn staged_bytes_of(&self, batch: Offset, range: std::ops::Range<usize>) -> Option<&[u8]> {
+        let built = self.open.as_ref().filter(|open| open.first_offset() == batch).map(BatchBuilder::bytes);
+        let first = |bytes: &[u8]| BatchHeader::read_fields(bytes).map(|header| header.first_offset);
+        built
+            .or_else(|| self.full.iter().map(Vec::as_slice).find(|bytes| first(bytes) == Ok(batch)))
+            .or_else(|| self.in_flight.iter().find(|flight| flight.first_offset == batch).map(|flight| &*flight.bytes))
+            .and_then(|bytes| bytes.get(range))
+    }
+
+    /// The log failed: nothing more is staged. Gives the first offset that was never proposed, hence never written.
+    pub fn fail(&mut self) -> Offset {
+        self.failed = true;
+        self.overlay.clear();
+        let unproposed = self.full.front().and_then(|bytes| BatchHeader::read_fields(bytes).ok());
+        let open = self.open.as_ref().map(BatchBuilder::first_offset);
+        unproposed.map(|header| header.first_offset).or(open).unwrap_or(self.next_offset)
+    }
+}

@@ -1,0 +1,288 @@
+//! A data directory: its lock, its `node.toml`, and the shards in it.
+//!
+//! Promise: one process at a time; a directory that is not ours, or of another format, is left as it was; a shard that
+//! `node.toml` knows and whose directory is gone is an error, never a new empty shard; a shard handed out has its doors
+//! open. Must never know who asks or which brokers there are.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::core::clock::Clock;
+use crate::core::consensus::{Consensus, Start};
+use crate::core::entropy::Entropy;
+use crate::core::error::OpenError;
+use crate::core::index::Index as KeyIndex;
+use crate::core::limits::segment_bytes_for;
+use crate::core::log::disk::Disk;
+use crate::core::log::open::{FIRST_OFFSET, FoundBatch, OpenReport, recover};
+use crate::core::log::writer::LogOptions;
+use crate::core::log::{FORMAT, FsyncPolicy, segment};
+use crate::core::shard::Shard;
+use crate::core::shard::apply::apply;
+use crate::core::shard::driver::{Driver, DriverError};
+use crate::core::shard::machine::{Bounds, Machine, MachineStart};
+use crate::core::types::{Generation, Index, Offset, ShardId};
+
+const LOCK_FILE: &str = "hearth.lock";
+const NODE_FILE: &str = "node.toml";
+const NODE_FILE_NEW: &str = "node.toml.new";
+
+/// How a store is opened.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    pub policy: FsyncPolicy,
+    pub max_value_bytes: usize,
+    /// `None`: what follows from `max_value_bytes`. Smaller only in tests.
+    pub segment_bytes: Option<u32>,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            policy: FsyncPolicy::Always,
+            max_value_bytes: crate::core::limits::DEFAULT_MAX_VALUE_BYTES,
+            segment_bytes: None,
+        }
+    }
+}
+
+/// What `node.toml` says.
+#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields)]
+struct Node {
+    format: u32,
+    broker: String,
+    /// The shards that live here, as `kind/tenant/namespace/name/shard`.
+    #[serde(default)]
+    shards: Vec<String>,
+}
+
+/// An open data directory.
+pub struct Store {
+    disk: Arc<dyn Disk>,
+    root: PathBuf,
+    options: StoreOptions,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<Entropy>,
+    node: Node,
+    _lock: Box<dyn Send + Sync>,
+}
+
+/// A shard that was opened: for clients, for its driver's task, and what opening did.
+pub struct OpenShard {
+    pub shard: Arc<Shard>,
+    pub driver: Driver,
+    pub report: OpenReport,
+}
+
+impl Store {
+    /// Locks the directory, creating it if it is not there, and reads or creates its `node.toml`.
+    ///
+    /// # Errors
+    /// [`OpenError`] in one sentence; nothing was changed then but that the directory may exist.
+    pub fn open(
+        disk: Arc<dyn Disk>,
+        root: &Path,
+        options: StoreOptions,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<Entropy>,
+    ) -> Result<Self, OpenError> {
+        disk.create_dir(root).map_err(OpenError::unusable(root, "creating the directory"))?;
+        let names = disk.list(root).map_err(OpenError::unusable(root, "listing it"))?;
+        refuse_foreign(root, &names)?;
+        let lock = disk.lock(&root.join(LOCK_FILE)).map_err(|error| match error.kind() {
+            std::io::ErrorKind::WouldBlock => OpenError::Locked { path: root.to_owned() },
+            _ => OpenError::unusable(root, "locking it")(error),
+        })?;
+        let mut store = Self {
+            disk,
+            root: root.to_owned(),
+            options,
+            clock,
+            entropy,
+            node: Node { format: FORMAT, broker: String::new(), shards: Vec::new() },
+            _lock: lock,
+        };
+        // Looked for again under the lock: another process may have been creating it.
+        if store.disk.exists(&root.join(NODE_FILE)).map_err(OpenError::unusable(root, "listing it"))? {
+            store.node = store.read_node()?;
+        } else {
+            store.node.broker = format!("{:016x}", store.entropy.number());
+            store.write_node()?;
+        }
+        Ok(store)
+    }
+
+    fn read_node(&self) -> Result<Node, OpenError> {
+        let path = self.root.join(NODE_FILE);
+        let reading = OpenError::unusable;
+        let file = self.disk.open(&path).map_err(reading(&path, "opening it"))?;
+        let length = file.len().map_err(reading(&path, "reading it"))?.min(1024 * 1024);
+        let mut bytes = vec![0; length as usize];
+        file.read_at(0, &mut bytes).map_err(reading(&path, "reading it"))?;
+        let damaged = |what: String| OpenError::Damaged { path: path.clone(), at: 0, what };
+        let text = String::from_utf8(bytes).map_err(|error| damaged(error.to_string()))?;
+        // The format is looked at first: another format may have other fields.
+        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| damaged(error.message().to_owned()))?;
+        match table.get("format").and_then(toml::Value::as_integer) {
+            Some(format) if format == i64::from(FORMAT) => {}
+            Some(format) => return Err(OpenError::OtherFormat { path, found: format!("format {format}") }),
+            None => return Err(damaged("it names no format".to_owned())),
+        }
+        toml::from_str(&text).map_err(|error| damaged(error.message().to_owned()))
+    }
+
+    /// Replaces `node.toml` as a whole: a new file, flushed, renamed over the old one.
+    fn write_node(&self) -> Result<(), OpenError> {
+        let path = self.root.join(NODE_FILE);
+        let new = self.root.join(NODE_FILE_NEW);
+        let text = toml::to_string(&self.node)
+            .map_err(|error| OpenError::unusable(&path, "writing it")(std::io::Error::other(error)))?;
+        let write = || -> std::io::Result<()> {
+            if self.disk.exists(&new)? {
+                self.disk.remove(&new)?;
+            }
+            let file = self.disk.create(&new)?;
+            file.write_at(0, text.as_bytes())?;
+            file.flush()?;
+            self.disk.rename(&new, &path)?;
+            self.disk.flush_dir(&self.root)
+        };
+        write().map_err(OpenError::unusable(&path, "writing it"))
+    }
+
+    /// Opens a shard, creating it if `node.toml` does not know it yet, and makes this broker its owner.
+    ///
+    /// # Errors
+    /// [`OpenError`]; a shard that was refused is left as it was.
+    pub fn open_shard(&mut self, id: &ShardId) -> Result<OpenShard, OpenError> {
+        let name = format!("{}/{}/{}", id.kind.root(), id.cache, id.shard.0);
+        let dir = self.root.join(id.kind.root()).join(directory_name(id)).join(id.shard.0.to_string());
+        let known = self.node.shards.contains(&name);
+        let there = self.disk.exists(&dir).map_err(OpenError::unusable(&dir, "looking for it"))?;
+        if known && !there {
+            return Err(OpenError::Damaged { path: dir, at: 0, what: format!("{NODE_FILE} knows {id}, but its directory is gone") });
+        }
+        self.make_durable(&dir)?;
+        let opened = self.recover_shard(id, &dir, known)?;
+        if !known {
+            self.node.shards.push(name);
+            self.write_node()?;
+        }
+        Ok(opened)
+    }
+
+    /// Creates `dir`, and flushes the entries that lead to it: a process that made them may have died before it did.
+    fn make_durable(&self, dir: &Path) -> Result<(), OpenError> {
+        self.disk.create_dir(dir).map_err(OpenError::unusable(dir, "creating it"))?;
+        for ancestor in dir.ancestors().skip(1).take(3) {
+            self.disk.flush_dir(ancestor).map_err(OpenError::unusable(ancestor, "flushing it"))?;
+        }
+        Ok(())
+    }
+
+    fn recover_shard(&self, id: &ShardId, dir: &Path, known: bool) -> Result<OpenShard, OpenError> {
+        let policy = self.options.policy;
+        let segment_bytes =
+            self.options.segment_bytes.unwrap_or_else(|| segment_bytes_for(self.options.max_value_bytes));
+        let options = LogOptions {
+            shard: id.clone(),
+            segment_bytes,
+            policy,
+            entropy: Arc::clone(&self.entropy),
+        };
+        let index = Arc::new(KeyIndex::default());
+        let mut replayed = Replayed { generations: Vec::new(), applied_next: FIRST_OFFSET };
+        let mut recovered = recover(Arc::clone(&self.disk), dir, options, |found| {
+            replayed.generations_of(found);
+            replayed.applied_next = found.header.next_offset();
+            apply(&found.header, &found.bytes, found.location, &index).map(drop).map_err(|error| OpenError::Damaged {
+                path: dir.join(segment::file_name(found.location.segment)),
+                at: u64::from(found.location.position),
+                what: error.to_string(),
+            })
+        })?;
+        let broken = |what: String| OpenError::Damaged { path: dir.to_owned(), at: 0, what };
+        if known && recovered.is_new() {
+            return Err(broken(format!("{NODE_FILE} knows {id}, but there is no log in its directory")));
+        }
+        let uncommitted = std::mem::take(&mut recovered.uncommitted);
+        let applied = recovered.committed;
+        let (log, report) = recovered.into_writer()?;
+        let start = Start {
+            anchor: log.anchor().state(),
+            generations: replayed.generations,
+            applied,
+            uncommitted: uncommitted.iter().collect(),
+        };
+        let consensus = Consensus::start(&start).map_err(broken)?;
+        let machine = Machine::new(MachineStart {
+            id: id.clone(),
+            bounds: Bounds::of(self.options.max_value_bytes, segment_bytes),
+            consensus,
+            index,
+            uncommitted: uncommitted
+                .into_iter()
+                .map(|found| (found.header, Bytes::from(found.bytes), found.location))
+                .collect(),
+            applied_next: replayed.applied_next,
+            next_offset: log.tail().next_offset,
+            flushed: log.flushed(),
+            epoch_due: (report.created || report.new_epoch).then_some(report.epoch),
+        });
+        let shard = Arc::new(Shard::new(machine, log.segments()));
+        let mut driver = Driver::new(Arc::clone(&shard), log, policy, Arc::clone(&self.clock));
+        shard.machine().campaign().map_err(broken)?;
+        driver.run_to_idle().map_err(|error| match error {
+            DriverError::Log(source) => OpenError::FlushFailed { path: dir.to_owned(), source },
+            DriverError::Record(error) => broken(error.to_string()),
+        })?;
+        if !shard.machine().doors_open() {
+            return Err(broken("this broker could not become the owner of a shard that lives only here".to_owned()));
+        }
+        Ok(OpenShard { shard, driver, report })
+    }
+}
+
+struct Replayed {
+    generations: Vec<(Index, Generation)>,
+    applied_next: Offset,
+}
+
+impl Replayed {
+    fn generations_of(&mut self, found: &FoundBatch) {
+        let generation = found.header.generation;
+        if self.generations.last().is_none_or(|last| last.1 != generation) {
+            self.generations.push((found.header.index, generation));
+        }
+    }
+}
+
+/// A directory that holds something but no `node.toml` is somebody else's.
+fn refuse_foreign(root: &Path, names: &[String]) -> Result<(), OpenError> {
+    if names.iter().any(|name| name == NODE_FILE) {
+        return Ok(());
+    }
+    let ours = [LOCK_FILE, NODE_FILE_NEW, "lost+found"];
+    match names.iter().find(|name| !ours.contains(&name.as_str())) {
+        None => Ok(()),
+        Some(other) => Err(OpenError::OtherFormat {
+            path: root.to_owned(),
+            found: format!("it holds {other} and no {NODE_FILE}"),
+        }),
+    }
+}
+
+/// A readable part and 128 bits of a hash of the whole identity: no separator or dot comes from outside.
+fn directory_name(id: &ShardId) -> String {
+    let name = id.cache.to_string();
+    let readable: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).take(40).collect();
+    let hash = Sha256::digest(format!("{}\0{name}", id.kind.root()).as_bytes());
+    let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
+    format!("{readable}-{hex}")
+}

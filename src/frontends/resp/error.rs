@@ -1,0 +1,46 @@
+//! The one table from the core's errors to Redis's words.
+//!
+//! Promise: a prefix that clients retry on (`TRYAGAIN`, `CLUSTERDOWN`, `LOADING`) is used only where nothing was
+//! written; an unknown outcome has a prefix nobody retries; a failed read is never a miss and never a plain `ERR`,
+//! which some clients take for one. Must never know how a request was decided.
+
+use crate::core::api::Fate;
+use crate::core::error::{ReadError, Refusal};
+
+/// The text for a value or request that is longer than configured.
+pub const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+pub const SYNTAX: &str = "ERR syntax error";
+pub const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
+
+/// The text for a refused request.
+#[must_use]
+pub fn of_refusal(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NoOwner { .. } => format!("CLUSTERDOWN {refusal}"),
+        Refusal::NotReady => format!("LOADING {refusal}"),
+        Refusal::Poisoned => format!("MISCONF {refusal}"),
+        Refusal::ValueTooLong { .. } => TOO_LONG.to_owned(),
+        Refusal::KeyTooLong { .. } => format!("ERR {refusal}"),
+        Refusal::BatchTooLarge { .. } => format!("OOM {refusal}"),
+        Refusal::LostGround => format!("TRYAGAIN {refusal}"),
+    }
+}
+
+/// The text for a value that could not be read.
+#[must_use]
+pub fn of_read(fault: &ReadError) -> String {
+    match fault {
+        ReadError::Refused(refusal) => of_refusal(refusal),
+        ReadError::Io { .. } => format!("TRYAGAIN {fault}"),
+        ReadError::Mismatch { .. } => format!("CLUSTERDOWN {fault}"),
+    }
+}
+
+/// The text for an answer whose record was not applied.
+#[must_use]
+pub fn of_fate(fate: Fate) -> String {
+    match fate {
+        Fate::Unknown(why) => format!("UNKNOWN write outcome unknown: {why}"),
+        Fate::Refused | Fate::Applied => of_refusal(&Refusal::Poisoned),
+    }
+}

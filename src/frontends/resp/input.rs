@@ -1,0 +1,115 @@
+//! What a connection has received and not yet consumed.
+//!
+//! Promise: grows only with what was really received, doubling; an idle connection keeps little.
+//! Must never know a request.
+
+use std::ops::Range;
+
+/// Bytes a connection begins with and falls back to.
+const SMALL_BYTES: usize = 4 * 1024;
+/// Bytes that are kept while nothing is in them.
+const KEPT_BYTES: usize = 64 * 1024;
+
+/// A buffer that is read into at its end and consumed from its front.
+#[derive(Default)]
+pub struct Input {
+    /// Always initialised; `start..end` is what was received and not consumed.
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Input {
+    /// What was received and not yet consumed.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[self.start..self.end]
+    }
+
+    /// Drops `count` bytes from the front.
+    pub fn consume(&mut self, count: usize) {
+        self.start += count;
+        debug_assert!(self.start <= self.end);
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+    }
+
+    /// Takes a part out of the middle.
+    pub fn remove(&mut self, part: Range<usize>) {
+        let (from, to) = (self.start + part.start, self.start + part.end);
+        self.buffer.copy_within(to..self.end, from);
+        self.end -= part.len();
+    }
+
+    /// Room to read into, never empty.
+    pub fn space(&mut self) -> &mut [u8] {
+        if self.end == 0 && self.buffer.len() > KEPT_BYTES {
+            self.buffer = Vec::new();
+        }
+        if self.end == self.buffer.len() {
+            if self.start > 0 {
+                self.buffer.copy_within(self.start..self.end, 0);
+                (self.start, self.end) = (0, self.end - self.start);
+            }
+            // Doubles only when more than half is still in use: what was received decides, not what was announced.
+            if self.end >= self.buffer.len() / 2 {
+                self.buffer.resize((self.buffer.len() * 2).max(SMALL_BYTES), 0);
+            }
+        }
+        &mut self.buffer[self.end..]
+    }
+
+    /// `count` bytes were read into [`Input::space`].
+    pub fn filled(&mut self, count: usize) {
+        self.end += count;
+        debug_assert!(self.end <= self.buffer.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receive(input: &mut Input, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let space = input.space();
+            let count = space.len().min(bytes.len());
+            space[..count].copy_from_slice(&bytes[..count]);
+            input.filled(count);
+            bytes = &bytes[count..];
+        }
+    }
+
+    #[test]
+    fn what_is_received_is_there_until_it_is_consumed() {
+        let mut input = Input::default();
+        let sent: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
+        let mut consumed = 0;
+        for piece in sent.chunks(7_001) {
+            receive(&mut input, piece);
+            let count = input.bytes().len() / 3 + 1;
+            assert_eq!(input.bytes()[..count], sent[consumed..consumed + count]);
+            input.consume(count);
+            consumed += count;
+        }
+        assert_eq!(input.bytes(), &sent[consumed..]);
+    }
+
+    #[test]
+    fn a_part_taken_out_leaves_the_rest_in_order() {
+        let mut input = Input::default();
+        receive(&mut input, b"xxabcdefgh");
+        input.consume(2);
+        input.remove(2..5);
+        assert_eq!(input.bytes(), b"abfgh");
+    }
+
+    #[test]
+    fn a_large_buffer_is_given_back_when_it_is_empty() {
+        let mut input = Input::default();
+        receive(&mut input, &vec![1; 1024 * 1024]);
+        input.consume(1024 * 1024);
+        assert_eq!(input.space().len(), SMALL_BYTES);
+    }
+}

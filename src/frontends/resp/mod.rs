@@ -1,0 +1,62 @@
+//! RESP, the protocol of Redis clients.
+//!
+//! Reading order: `connection` (one client's conversation), `input` and `scan` (bytes to requests), `command` (the
+//! table), `commands/` (what each does), `replies` and `encode` (answers to bytes), `error` (the core's errors in
+//! Redis's words). `limits` has every bound.
+//!
+//! Promise: nothing a client sends makes it panic, recurse, loop, or allocate more than was really sent.
+//! Must never decide what the core decides.
+
+pub mod connection;
+
+pub mod input;
+
+pub mod limits;
+
+pub mod scan;
+
+mod inline;
+mod request;
+
+pub mod protocol_error;
+
+pub mod args;
+
+pub mod client;
+pub mod command;
+pub mod commands;
+
+pub mod encode;
+pub mod replies;
+
+pub mod error;
+pub mod glob;
+
+use crate::frontends::front_end::{FrontEnd, Served, Session, TurnedAway};
+use crate::rt::Stream;
+
+/// The front end for Redis clients.
+pub struct Resp;
+
+impl FrontEnd for Resp {
+    fn serve(&self, stream: Stream, session: Session) -> Served {
+        Box::pin(connection::serve(stream, session))
+    }
+
+    fn turn_away(&self, mut stream: Stream, why: TurnedAway) -> Served {
+        let text = match why {
+            TurnedAway::TooManyClients => "-ERR max number of clients reached\r\n",
+            TurnedAway::Protected => {
+                "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set \
+                 for the default user. In this mode connections are only accepted from the loopback interface. \
+                 (This is Hearth, which cannot set a password yet: reach it through a tunnel or a proxy on its own \
+                 machine.)\r\n"
+            }
+        };
+        Box::pin(async move {
+            if stream.write_all(text.as_bytes()).await.is_ok() {
+                stream.close_gently(connection::CLOSE_GRACE_MS).await;
+            }
+        })
+    }
+}

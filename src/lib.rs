@@ -1,0 +1,18 @@
+//! Hearth: a durable, clustered cache that is a projection over a log.
+//!
+//! Reading order: `core` (what it is), `frontends` (who talks to it), `cluster` (who else there is), `server` (the
+//! composition root, the only file that names all three). `ARCHITECTURE.md` has the map.
+
+#[cfg(not(target_os = "linux"))]
+compile_error!("Hearth runs on Linux only: its flush and read paths rest on Linux's guarantees");
+
+pub mod config;
+pub mod server;
+
+pub mod cluster;
+pub mod core;
+pub mod frontends;
+
+pub mod memory;
+pub mod metrics;
+pub mod rt;

@@ -1,0 +1,52 @@
+//! The process: arguments, log lines, signals, exit codes. Everything else is the library's.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use hearth::config::Config;
+use hearth::rt;
+use hearth::server::{Broker, Ended, ServerError};
+
+/// Worker threads. One is faster than two as long as the load generator needs the other core; figures in
+/// `docs/decisions/0003-one-worker.md`.
+const WORKERS: usize = 1;
+
+/// The exit code after a second signal, and of anything unexpected.
+const UNEXPECTED: u8 = 1;
+
+fn main() -> ExitCode {
+    // Usage errors exit with 2, as clap does by itself.
+    let config = Config::parse();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
+    rt::start(WORKERS);
+    let ended = rt::run(serve(config));
+    match ended {
+        Ok(Ended::Drained) => ExitCode::SUCCESS,
+        Ok(Ended::DrainTimedOut) => {
+            eprintln!("hearth: some clients were still busy when the time for draining was over");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("hearth: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+async fn serve(config: Config) -> Result<Ended, ServerError> {
+    let mut signals = rt::Signals::new().map_err(ServerError::System)?;
+    let broker = Broker::start(&config).await?;
+    println!("{}", broker.start_line());
+    let (first, asked) = rt::channel::bounded::<()>(1);
+    drop(rt::spawn(async move {
+        signals.next().await;
+        let _ = first.try_send(());
+        signals.next().await;
+        eprintln!("hearth: a second signal ends the broker at once; nothing acknowledged is lost");
+        std::process::exit(i32::from(UNEXPECTED));
+    }));
+    let stop = async move {
+        let _ = asked.recv().await;
+    };
+    broker.serve(stop, config.drain * 1000).await
+}
