@@ -82,9 +82,7 @@ where
     fn prefix(&self, prefix: &[u8]) -> Option<Vec<(Box<[u8]>, Entry)>> {
         let map = self.0.read().expect("not poisoned");
         let from = (Bound::Included(prefix), Bound::Unbounded);
-        let found = map
-            .range::<[u8], _>(from)
-            .take_while(|(key, _)| (*key).borrow().starts_with(prefix));
+        let found = map.range::<[u8], _>(from).take_while(|(key, _)| (*key).borrow().starts_with(prefix));
         Some(found.map(|(key, entry)| ((*key).borrow().into(), *entry)).collect())
     }
 }
@@ -123,10 +121,7 @@ struct HashParts<K> {
 impl<K: Borrow<[u8]>> HashParts<K> {
     fn new() -> Self {
         let parts = (0..PARTS).map(|_| hashbrown::HashTable::new()).collect();
-        HashParts {
-            hasher: hashbrown::DefaultHashBuilder::default(),
-            parts: RwLock::new(parts),
-        }
+        HashParts { hasher: hashbrown::DefaultHashBuilder::default(), parts: RwLock::new(parts) }
     }
 
     /// The part comes from bits that the table itself does not use: it takes the lowest for the place, the highest for
@@ -198,14 +193,8 @@ where
         let guard = self.0.read().expect("not poisoned");
         let (map, order) = &*guard;
         let from = (Bound::Included(prefix), Bound::Unbounded);
-        let found = order
-            .range::<[u8], _>(from)
-            .take_while(|key| (*key).borrow().starts_with(prefix));
-        Some(
-            found
-                .map(|key| ((*key).borrow().into(), map[(*key).borrow()]))
-                .collect(),
-        )
+        let found = order.range::<[u8], _>(from).take_while(|key| (*key).borrow().starts_with(prefix));
+        Some(found.map(|key| ((*key).borrow().into(), map[(*key).borrow()])).collect())
     }
 }
 
@@ -225,10 +214,7 @@ impl Index for Skip {
 
     fn prefix(&self, prefix: &[u8]) -> Option<Vec<(Box<[u8]>, Entry)>> {
         let from = (Bound::Included(prefix), Bound::Unbounded);
-        let found = self
-            .0
-            .range::<[u8], _>(from)
-            .take_while(|found| found.key().starts_with(prefix));
+        let found = self.0.range::<[u8], _>(from).take_while(|found| found.key().starts_with(prefix));
         Some(found.map(|found| (found.key().clone(), *found.value())).collect())
     }
 }
@@ -250,10 +236,7 @@ impl Index for Scc {
     fn prefix(&self, prefix: &[u8]) -> Option<Vec<(Box<[u8]>, Entry)>> {
         let guard = Guard::new();
         let from = (Bound::Included(prefix), Bound::Unbounded);
-        let found = self
-            .0
-            .range::<[u8], _>(from, &guard)
-            .take_while(|(key, _)| key.starts_with(prefix));
+        let found = self.0.range::<[u8], _>(from, &guard).take_while(|(key, _)| key.starts_with(prefix));
         Some(found.map(|(key, entry)| (key.clone(), *entry)).collect())
     }
 }
@@ -263,25 +246,13 @@ type InPlace = SmallVec<[u8; KEY_BYTES]>;
 type MakeIndex = fn() -> Box<dyn Index>;
 
 const CANDIDATES: [(&str, MakeIndex); 9] = [
-    ("RwLock<BTreeMap<Box<[u8]>, _>>", || {
-        Box::new(Tree::<Box<[u8]>>(RwLock::default()))
-    }),
-    ("RwLock<BTreeMap<SmallVec<[u8; 16]>, _>>", || {
-        Box::new(Tree::<InPlace>(RwLock::default()))
-    }),
+    ("RwLock<BTreeMap<Box<[u8]>, _>>", || Box::new(Tree::<Box<[u8]>>(RwLock::default()))),
+    ("RwLock<BTreeMap<SmallVec<[u8; 16]>, _>>", || Box::new(Tree::<InPlace>(RwLock::default()))),
     ("RwLock<HashMap<Box<[u8]>, _>> (no order)", || Box::new(Hash::default())),
-    ("RwLock<[HashTable<(Box<[u8]>, _)>; 256]> (no order)", || {
-        Box::new(HashParts::<Box<[u8]>>::new())
-    }),
-    ("RwLock<[HashTable<(SmallVec<[u8; 16]>, _)>; 256]> (no order)", || {
-        Box::new(HashParts::<InPlace>::new())
-    }),
-    ("RwLock<(HashMap, BTreeSet)>, Box<[u8]> twice", || {
-        Box::new(HashAndSet::<Box<[u8]>>(RwLock::default()))
-    }),
-    ("RwLock<(HashMap, BTreeSet)>, shared Arc<[u8]>", || {
-        Box::new(HashAndSet::<Arc<[u8]>>(RwLock::default()))
-    }),
+    ("RwLock<[HashTable<(Box<[u8]>, _)>; 256]> (no order)", || Box::new(HashParts::<Box<[u8]>>::new())),
+    ("RwLock<[HashTable<(SmallVec<[u8; 16]>, _)>; 256]> (no order)", || Box::new(HashParts::<InPlace>::new())),
+    ("RwLock<(HashMap, BTreeSet)>, Box<[u8]> twice", || Box::new(HashAndSet::<Box<[u8]>>(RwLock::default()))),
+    ("RwLock<(HashMap, BTreeSet)>, shared Arc<[u8]>", || Box::new(HashAndSet::<Arc<[u8]>>(RwLock::default()))),
     ("crossbeam SkipMap<Box<[u8]>, _>", || Box::new(Skip(SkipMap::new()))),
     ("scc TreeIndex<Box<[u8]>, _>", || Box::new(Scc(TreeIndex::new()))),
 ];
@@ -302,10 +273,7 @@ const COLUMNS: [&str; 11] = [
 ];
 
 fn main() {
-    let arguments: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|argument| argument != "--bench")
-        .collect();
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|argument| argument != "--bench").collect();
     if let [child, candidate, keys, order] = arguments.as_slice()
         && child == "--child"
     {
@@ -314,9 +282,7 @@ fn main() {
         return;
     }
     let wanted = |name: &str| arguments.is_empty() || arguments.iter().any(|word| name.contains(word.as_str()));
-    let chosen: Vec<usize> = (0..CANDIDATES.len())
-        .filter(|&candidate| wanted(CANDIDATES[candidate].0))
-        .collect();
+    let chosen: Vec<usize> = (0..CANDIDATES.len()).filter(|&candidate| wanted(CANDIDATES[candidate].0)).collect();
     for keys in KEY_COUNTS {
         print_table(keys, &chosen);
     }
@@ -354,9 +320,7 @@ fn start_child(candidate: usize, keys: usize, order: &str) -> Vec<f64> {
         .expect("this program starts again");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).expect("figures are text");
-    text.split_whitespace()
-        .map(|word| word.parse().expect("a figure"))
-        .collect()
+    text.split_whitespace().map(|word| word.parse().expect("a figure")).collect()
 }
 
 fn run_child(make: MakeIndex, keys: usize, ascending: bool) {
@@ -367,10 +331,8 @@ fn run_child(make: MakeIndex, keys: usize, ascending: bool) {
             load.swap(at, random.below(at + 1));
         }
     }
-    let probes: Vec<(Key, Entry)> = (0..READS.max(OVERWRITES))
-        .map(|_| random.below(keys))
-        .map(|id| (key_of(id), entry_of(id, 2)))
-        .collect();
+    let probes: Vec<(Key, Entry)> =
+        (0..READS.max(OVERWRITES)).map(|_| random.below(keys)).map(|id| (key_of(id), entry_of(id, 2))).collect();
 
     let before = memory_bytes("smaps_rollup", "Rss:");
     // Never freed: taking two million keys down again is not what is measured.
@@ -502,10 +464,7 @@ fn entry_of(id: usize, revision: u64) -> Entry {
 /// lags behind by some hundred KiB.)
 fn memory_bytes(file: &str, line: &str) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/self/{file}")).expect("Linux");
-    let value = status
-        .lines()
-        .find_map(|text| text.strip_prefix(line))
-        .expect("the line is there");
+    let value = status.lines().find_map(|text| text.strip_prefix(line)).expect("the line is there");
     let kib: f64 = value.trim().trim_end_matches(" kB").parse().expect("a number of kB");
     kib * 1024.0
 }

@@ -34,12 +34,7 @@ enum Target {
 }
 
 impl Target {
-    const ALL: [Target; 4] = [
-        Target::Growing,
-        Target::Unwritten,
-        Target::ZeroFilled,
-        Target::ZeroFilledDsync,
-    ];
+    const ALL: [Target; 4] = [Target::Growing, Target::Unwritten, Target::ZeroFilled, Target::ZeroFilledDsync];
 
     fn name(self) -> &'static str {
         match self {
@@ -61,24 +56,9 @@ struct Filling {
 }
 
 const FILLINGS: [Filling; 4] = [
-    Filling {
-        piece_bytes: MIB,
-        flush_each_piece: false,
-        pause_ms: 0,
-        name: "in one go, one flush",
-    },
-    Filling {
-        piece_bytes: MIB,
-        flush_each_piece: true,
-        pause_ms: 0,
-        name: "1 MiB pieces, each flushed",
-    },
-    Filling {
-        piece_bytes: 256 * KIB,
-        flush_each_piece: true,
-        pause_ms: 0,
-        name: "256 KiB pieces, each flushed",
-    },
+    Filling { piece_bytes: MIB, flush_each_piece: false, pause_ms: 0, name: "in one go, one flush" },
+    Filling { piece_bytes: MIB, flush_each_piece: true, pause_ms: 0, name: "1 MiB pieces, each flushed" },
+    Filling { piece_bytes: 256 * KIB, flush_each_piece: true, pause_ms: 0, name: "256 KiB pieces, each flushed" },
     Filling {
         piece_bytes: 256 * KIB,
         flush_each_piece: true,
@@ -189,12 +169,7 @@ fn filling_table(dir: &Path) -> io::Result<()> {
         }
     }
     for (row, filling) in FILLINGS.into_iter().enumerate() {
-        println!(
-            "| {} | {:.0} | {:.2}x |",
-            filling.name,
-            median(&mut time[row]),
-            median(&mut ratio[row])
-        );
+        println!("| {} | {:.0} | {:.2}x |", filling.name, median(&mut time[row]), median(&mut ratio[row]));
     }
     Ok(())
 }
@@ -336,9 +311,5 @@ fn median(values: &mut [f64]) -> f64 {
 }
 
 fn bytes_text(bytes: usize) -> String {
-    if bytes < KIB {
-        format!("{bytes} B")
-    } else {
-        format!("{} KiB", bytes / KIB)
-    }
+    if bytes < KIB { format!("{bytes} B") } else { format!("{} KiB", bytes / KIB) }
 }

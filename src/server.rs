@@ -38,8 +38,13 @@ const RESERVED_DESCRIPTORS: u64 = 128;
 /// Why the broker ended, or did not begin.
 #[derive(Debug)]
 pub enum ServerError {
-    AddressInUse { address: SocketAddr },
-    Address { address: SocketAddr, source: std::io::Error },
+    AddressInUse {
+        address: SocketAddr,
+    },
+    Address {
+        address: SocketAddr,
+        source: std::io::Error,
+    },
     Open(OpenError),
     /// The log failed while serving.
     Driver(DriverError),

@@ -36,7 +36,10 @@ impl fmt::Display for Refusal {
             }
             Self::NotReady => write!(f, "the shard of this key is still opening; nothing was written"),
             Self::Poisoned => {
-                write!(f, "an earlier write could not be made durable, so this broker takes no more writes; nothing was written")
+                write!(
+                    f,
+                    "an earlier write could not be made durable, so this broker takes no more writes; nothing was written"
+                )
             }
             Self::KeyTooLong { bytes, bound } => write!(f, "the key has {bytes} bytes, the bound is {bound}"),
             Self::ValueTooLong { bytes, bound } => write!(f, "the value has {bytes} bytes, the bound is {bound}"),
@@ -85,7 +88,11 @@ impl fmt::Display for ReadError {
                 write!(f, "reading {shard}, segment {}, byte {position} failed: {message}", segment.0)
             }
             Self::Mismatch { shard, segment, position, what } => {
-                write!(f, "{shard}, segment {}, byte {position}: the record there has another {what} than the index says", segment.0)
+                write!(
+                    f,
+                    "{shard}, segment {}, byte {position}: the record there has another {what} than the index says",
+                    segment.0
+                )
             }
         }
     }
@@ -118,14 +125,29 @@ impl fmt::Display for OpenError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Locked { path } => {
-                write!(f, "the data directory {} is in use by another hearth process; stop it or choose another with --data-dir", path.display())
+                write!(
+                    f,
+                    "the data directory {} is in use by another hearth process; stop it or choose another with --data-dir",
+                    path.display()
+                )
             }
-            Self::Unusable { path, doing, source } => write!(f, "cannot use {}: {doing} failed: {source}", path.display()),
+            Self::Unusable { path, doing, source } => {
+                write!(f, "cannot use {}: {doing} failed: {source}", path.display())
+            }
             Self::OtherFormat { path, found } => {
-                write!(f, "{} is of another format ({found}); this build reads format {} and has changed nothing", path.display(), crate::core::log::FORMAT)
+                write!(
+                    f,
+                    "{} is of another format ({found}); this build reads format {} and has changed nothing",
+                    path.display(),
+                    crate::core::log::FORMAT
+                )
             }
             Self::Damaged { path, at, what } => {
-                write!(f, "{} is damaged at byte {at}: {what}; nothing was changed and the shard was not opened", path.display())
+                write!(
+                    f,
+                    "{} is damaged at byte {at}: {what}; nothing was changed and the shard was not opened",
+                    path.display()
+                )
             }
             Self::FlushFailed { path, source } => write!(f, "flushing {} failed: {source}", path.display()),
         }

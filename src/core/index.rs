@@ -112,8 +112,7 @@ mod tests {
             (Offset(4), place(30), CacheRecord::Delete { key: b"b" }),
         ]);
         let view = index.view();
-        let expected =
-            Entry { offset: Offset(3), revision: Revision(3), expires_at: Millis(9), location: place(20) };
+        let expected = Entry { offset: Offset(3), revision: Revision(3), expires_at: Millis(9), location: place(20) };
         assert_eq!(view.get(b"a"), Some(expected));
         assert_eq!(view.get(b"b"), None);
         assert_eq!(view.len(), 1);
@@ -122,8 +121,7 @@ mod tests {
     #[test]
     fn a_carried_record_moves_and_keeps_its_revision_and_a_clear_leaves_nothing() {
         let index = Index::default();
-        let carried =
-            CacheRecord::Carried { key: b"k", value: b"v", expires_at: Millis::NEVER, revision: Revision(3) };
+        let carried = CacheRecord::Carried { key: b"k", value: b"v", expires_at: Millis::NEVER, revision: Revision(3) };
         index.apply([(Offset(9), place(50), carried)]);
         let entry = index.view().get(b"k").unwrap();
         assert_eq!((entry.offset, entry.revision, entry.location), (Offset(9), Revision(3), place(50)));

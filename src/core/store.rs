@@ -165,7 +165,11 @@ impl Store {
         let known = self.node.shards.contains(&name);
         let there = self.disk.exists(&dir).map_err(OpenError::unusable(&dir, "looking for it"))?;
         if known && !there {
-            return Err(OpenError::Damaged { path: dir, at: 0, what: format!("{NODE_FILE} knows {id}, but its directory is gone") });
+            return Err(OpenError::Damaged {
+                path: dir,
+                at: 0,
+                what: format!("{NODE_FILE} knows {id}, but its directory is gone"),
+            });
         }
         self.make_durable(&dir)?;
         let opened = self.recover_shard(id, &dir, known)?;
@@ -189,12 +193,7 @@ impl Store {
         let policy = self.options.policy;
         let segment_bytes =
             self.options.segment_bytes.unwrap_or_else(|| segment_bytes_for(self.options.max_value_bytes));
-        let options = LogOptions {
-            shard: id.clone(),
-            segment_bytes,
-            policy,
-            entropy: Arc::clone(&self.entropy),
-        };
+        let options = LogOptions { shard: id.clone(), segment_bytes, policy, entropy: Arc::clone(&self.entropy) };
         let index = Arc::new(KeyIndex::default());
         let mut replayed = Replayed { generations: Vec::new(), applied_next: FIRST_OFFSET };
         let mut recovered = recover(Arc::clone(&self.disk), dir, options, |found| {
@@ -270,10 +269,9 @@ fn refuse_foreign(root: &Path, names: &[String]) -> Result<(), OpenError> {
     let ours = [LOCK_FILE, NODE_FILE_NEW, "lost+found"];
     match names.iter().find(|name| !ours.contains(&name.as_str())) {
         None => Ok(()),
-        Some(other) => Err(OpenError::OtherFormat {
-            path: root.to_owned(),
-            found: format!("it holds {other} and no {NODE_FILE}"),
-        }),
+        Some(other) => {
+            Err(OpenError::OtherFormat { path: root.to_owned(), found: format!("it holds {other} and no {NODE_FILE}") })
+        }
     }
 }
 

@@ -121,9 +121,8 @@ impl CacheName {
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split('/');
         let (tenant, namespace, name) = (parts.next()?, parts.next()?, parts.next()?);
-        let valid = |part: &str| {
-            !part.is_empty() && part.len() <= Self::MAX_PART_BYTES && !part.chars().any(char::is_control)
-        };
+        let valid =
+            |part: &str| !part.is_empty() && part.len() <= Self::MAX_PART_BYTES && !part.chars().any(char::is_control);
         if parts.next().is_some() || ![tenant, namespace, name].into_iter().all(valid) {
             return None;
         }

@@ -157,7 +157,10 @@ pub async fn accept(listener: Listener, front_end: Arc<dyn FrontEnd>, host: Arc<
 
 /// The peer gave up before it was accepted; the next one may be tried at once.
 fn is_of_the_peer(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted)
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset | io::ErrorKind::Interrupted
+    )
 }
 
 #[cfg(test)]

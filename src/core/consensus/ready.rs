@@ -75,8 +75,7 @@ impl Consensus {
             ..ConfState::default()
         };
         let mut store = EntryStore::new(hard_state, members, base, start.generations.clone(), applied);
-        let entries: Vec<Entry> =
-            start.uncommitted.iter().map(|found| entry_of(&found.header, &found.bytes)).collect();
+        let entries: Vec<Entry> = start.uncommitted.iter().map(|found| entry_of(&found.header, &found.bytes)).collect();
         store.append(&entries);
         let config = Config {
             id: anchor.replica.0,

@@ -177,7 +177,10 @@ impl Anchor {
     /// Whatever the disk reports; the file then holds the old state or the new one.
     pub fn update(&mut self, change: impl FnOnce(&mut AnchorState)) -> io::Result<()> {
         change(&mut self.state);
-        assert!(self.state.commit_floor <= self.state.flushed, "a commit floor above what is flushed would be believed");
+        assert!(
+            self.state.commit_floor <= self.state.flushed,
+            "a commit floor above what is flushed would be believed"
+        );
         self.write()
     }
 

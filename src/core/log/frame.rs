@@ -160,7 +160,8 @@ impl BatchHeader {
         into[8] = self.batch_type as u8;
         into[9..12].fill(0);
         into[12..16].copy_from_slice(&self.records.to_le_bytes());
-        let numbers = [self.index.0, self.generation.0, self.first_offset.0, self.time.0, self.durable.0, self.committed.0];
+        let numbers =
+            [self.index.0, self.generation.0, self.first_offset.0, self.time.0, self.durable.0, self.committed.0];
         for (place, number) in into[16..64].chunks_exact_mut(8).zip(numbers) {
             place.copy_from_slice(&number.to_le_bytes());
         }
@@ -246,7 +247,8 @@ pub fn seal_into(into: &mut Vec<u8>, batch: &[u8], place: Place, salt: u32) -> R
     let mut at = BATCH_HEADER_BYTES;
     for number in 0..header.records {
         let body = record_extent(bytes, at).ok_or(FrameError::Record(number))?;
-        let crc = record_crc(salt, header.first_offset.plus(u64::from(number)), (&bytes[at..at + 4], &bytes[body.clone()]));
+        let crc =
+            record_crc(salt, header.first_offset.plus(u64::from(number)), (&bytes[at..at + 4], &bytes[body.clone()]));
         bytes[at + 4..at + 8].copy_from_slice(&crc.to_le_bytes());
         at = body.end;
     }
@@ -360,9 +362,8 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut broken = bytes.clone();
             broken[bit / 8] ^= 1 << (bit % 8);
-            let sound = BatchHeader::read(&broken, SALT)
-                .and_then(|header| verify_records(&header, &broken, SALT))
-                .is_ok();
+            let sound =
+                BatchHeader::read(&broken, SALT).and_then(|header| verify_records(&header, &broken, SALT)).is_ok();
             assert!(!sound, "bit {bit}");
         }
     }

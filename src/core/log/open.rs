@@ -207,8 +207,7 @@ impl Recovered {
             clean_stop: false,
             policy: self.options.policy,
         };
-        let report =
-            OpenReport { created: true, unclean: false, cut: None, new_epoch: false, epoch: state.epoch };
+        let report = OpenReport { created: true, unclean: false, cut: None, new_epoch: false, epoch: state.epoch };
         self.remove(remove)?;
         let anchor = Anchor::create(&*self.disk, &self.dir, state)
             .map_err(OpenError::unusable(anchor_path, "creating the anchor"))?;
@@ -261,8 +260,7 @@ impl Recovered {
             new_epoch: plan.new_epoch,
             epoch: anchor.state().epoch,
         };
-        let tail =
-            Tail { next_index: plan.next_index, next_offset: plan.next_offset, generation: plan.generation };
+        let tail = Tail { next_index: plan.next_index, next_offset: plan.next_offset, generation: plan.generation };
         Ok((self.writer(anchor, tail, active), report))
     }
 

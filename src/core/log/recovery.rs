@@ -29,10 +29,15 @@ pub struct SegmentFacts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Plan {
     /// Nothing was ever made durable here: remove these leftovers and begin a new log.
-    Create { remove: Vec<SegmentNo> },
+    Create {
+        remove: Vec<SegmentNo>,
+    },
     Open(OpenPlan),
     Refuse(Damage),
-    OtherFormat { file: Option<SegmentNo>, format: u32 },
+    OtherFormat {
+        file: Option<SegmentNo>,
+        format: u32,
+    },
 }
 
 /// How an existing log is opened.
@@ -91,7 +96,11 @@ pub fn plan(anchor: &AnchorFacts, segments: &[SegmentFacts]) -> Plan {
         }
         // R4: an anchor is never without one sound place.
         (AnchorFacts::Damaged | AnchorFacts::OtherFormat(_), _) => {
-            return Plan::Refuse(Damage { segment: None, at: 0, what: "neither of the anchor's two places is sound".into() });
+            return Plan::Refuse(Damage {
+                segment: None,
+                at: 0,
+                what: "neither of the anchor's two places is sound".into(),
+            });
         }
         (AnchorFacts::Sound(state), _) => state,
     };
@@ -174,10 +183,8 @@ fn check_tail(state: &AnchorState, open: OpenPlan, claim: Index) -> Plan {
     }
     // R13: a vote is flushed to both places of the anchor before its generation writes.
     if open.generation > state.generation {
-        let what = format!(
-            "the log holds generation {}, but the anchor knows only {}",
-            open.generation.0, state.generation.0
-        );
+        let what =
+            format!("the log holds generation {}, but the anchor knows only {}", open.generation.0, state.generation.0);
         return Plan::Refuse(Damage { segment, at, what });
     }
     // R14: everything else opens; after an unclean stop flushed, cut, and going on in a new segment (`open.rs`).

@@ -182,11 +182,8 @@ impl LogWriter {
         active.segment.file.write_at(start, &self.buffer)?;
         let position = active.tail as u32;
         active.tail += u64::from(header.length);
-        self.tail = Tail {
-            next_index: header.index.next(),
-            next_offset: header.next_offset(),
-            generation: header.generation,
-        };
+        self.tail =
+            Tail { next_index: header.index.next(), next_offset: header.next_offset(), generation: header.generation };
         if self.buffer.capacity() > 4 * 1024 * 1024 {
             self.buffer = Vec::new();
         }

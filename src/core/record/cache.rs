@@ -21,10 +21,21 @@ const REVISION_BYTES: usize = 8;
 /// The body of a cache record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheRecord<'a> {
-    Put { key: &'a [u8], value: &'a [u8], expires_at: Millis },
-    Delete { key: &'a [u8] },
+    Put {
+        key: &'a [u8],
+        value: &'a [u8],
+        expires_at: Millis,
+    },
+    Delete {
+        key: &'a [u8],
+    },
     /// A live record copied to the tail by compaction: it changes no value and keeps its revision.
-    Carried { key: &'a [u8], value: &'a [u8], expires_at: Millis, revision: Revision },
+    Carried {
+        key: &'a [u8],
+        value: &'a [u8],
+        expires_at: Millis,
+        revision: Revision,
+    },
     /// Everything before it is gone.
     Clear,
 }

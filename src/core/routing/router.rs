@@ -119,9 +119,11 @@ mod tests {
     fn what_is_not_here_is_refused_and_never_served() {
         let router = Router::default();
         let (here, there) = (CacheName::default_cache(), CacheName::parse("a/b/c").unwrap());
-        let placement = Placement::default()
-            .with(Kind::Cache, here.clone(), vec![Spot::Here])
-            .with(Kind::Cache, there.clone(), vec![Spot::There(BrokerId(7))]);
+        let placement = Placement::default().with(Kind::Cache, here.clone(), vec![Spot::Here]).with(
+            Kind::Cache,
+            there.clone(),
+            vec![Spot::There(BrokerId(7))],
+        );
         router.publish(placement);
         let refusal = |cache: &CacheName| router.routes(cache).of_key(b"k").err();
         assert_eq!(refusal(&here), Some(Refusal::NotReady));

@@ -174,9 +174,7 @@ impl Driver {
             };
             self.await_spare_if_needed(&work).await?;
             self.append(&work)?;
-            if self.flushes_each_batch() {
-                self.flush_elsewhere(flusher).await?;
-            } else if self.flush_is_due() {
+            if self.flushes_each_batch() || self.flush_is_due() {
                 self.flush_elsewhere(flusher).await?;
             }
             self.settle()?;

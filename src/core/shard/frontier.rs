@@ -82,7 +82,9 @@ impl Frontier {
         if offset < self.applied_next() {
             return Some(Fate::Applied);
         }
-        self.lock().failure.map(|(why, unproposed)| if offset >= unproposed { Fate::Refused } else { Fate::Unknown(why) })
+        self.lock()
+            .failure
+            .map(|(why, unproposed)| if offset >= unproposed { Fate::Refused } else { Fate::Unknown(why) })
     }
 
     /// Waits until the fate of the record at `offset` is known. May be cancelled.

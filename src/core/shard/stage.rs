@@ -136,10 +136,7 @@ impl Machine {
         let record = CacheRecord::Put { key: put.key, value: put.value, expires_at };
         let (offset, batch, range) = self.push(record, put.key.len() + put.value.len(), now)?;
         let value = range.end - put.value.len()..range.end;
-        self.overlay.insert(
-            put.key,
-            Staged { offset, effect: StagedEffect::Put { expires_at, batch, value } },
-        );
+        self.overlay.insert(put.key, Staged { offset, effect: StagedEffect::Put { expires_at, batch, value } });
         Ok(Outcome { written: Some(offset), previous, held, hold: Some(offset) })
     }
 

@@ -26,11 +26,7 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
         }
         value = value.checked_mul(10)?.checked_sub(i64::from(digit))?;
     }
-    if negative {
-        Some(value)
-    } else {
-        value.checked_neg()
-    }
+    if negative { Some(value) } else { value.checked_neg() }
 }
 
 /// Digits a number in a header may have to be read in one pass. No accepted length has more.
@@ -82,10 +78,7 @@ mod tests {
 
     #[test]
     fn everything_but_the_canonical_form_is_refused() {
-        for text in [
-            "", "-", "+", "+10", "010", "00", "-0", "-01", " 10", "10 ", "1.5", "1e3", "0x10",
-            "--1", "1-",
-        ] {
+        for text in ["", "-", "+", "+10", "010", "00", "-0", "-01", " 10", "10 ", "1.5", "1e3", "0x10", "--1", "1-"] {
             check(text, None);
         }
         assert_eq!(parse_i64(b"1\0"), None);

@@ -6,6 +6,7 @@
 //! When you add a command: one row here, one function in `commands/`, and the README's table (a test compares them).
 
 use crate::core::api::{Turn, WriteError};
+use crate::core::types::ShardNo;
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::client::Client;
 use crate::frontends::resp::commands::{connection, key, server, string};
@@ -13,7 +14,6 @@ use crate::frontends::resp::encode::Reply;
 use crate::frontends::resp::error;
 use crate::frontends::resp::replies::Replies;
 use crate::frontends::resp::scan::Args;
-use crate::core::types::ShardNo;
 
 /// Which arguments are keys: first and last position (negative: from the end) and step; zeros for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,14 +9,10 @@
 use std::borrow::Cow;
 
 use redis_protocol::{
-    resp2::{
-        encode::encode as encode_resp2, types::OwnedFrame as Resp2Frame, types::Resp2Frame as _,
-    },
+    resp2::{encode::encode as encode_resp2, types::OwnedFrame as Resp2Frame, types::Resp2Frame as _},
     resp3::{
         encode::complete::encode as encode_resp3,
-        types::{
-            FrameMap, FrameSet, OwnedFrame as Resp3Frame, Resp3Frame as _, VerbatimStringFormat,
-        },
+        types::{FrameMap, FrameSet, OwnedFrame as Resp3Frame, Resp3Frame as _, VerbatimStringFormat},
     },
 };
 
@@ -141,8 +137,7 @@ impl<'a> Reply<'a> {
     #[inline]
     fn number(&mut self, kind: u8, value: impl itoa::Integer) {
         self.out.push(kind);
-        self.out
-            .extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+        self.out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
         self.out.extend_from_slice(b"\r\n");
     }
 
@@ -155,11 +150,7 @@ impl<'a> Reply<'a> {
 
 /// `text` without line ends, which a client would take for the end of the reply.
 fn one_line(text: &str) -> Cow<'_, str> {
-    if text.contains(['\r', '\n']) {
-        Cow::Owned(text.replace(['\r', '\n'], " "))
-    } else {
-        Cow::Borrowed(text)
-    }
+    if text.contains(['\r', '\n']) { Cow::Owned(text.replace(['\r', '\n'], " ")) } else { Cow::Borrowed(text) }
 }
 
 fn to_resp2(frame: &Frame) -> Resp2Frame {
@@ -170,37 +161,20 @@ fn to_resp2(frame: &Frame) -> Resp2Frame {
         Frame::Bulk(bytes) => Resp2Frame::BulkString(bytes.clone()),
         Frame::Verbatim(text) => Resp2Frame::BulkString(text.clone().into_bytes()),
         Frame::Null => Resp2Frame::Null,
-        Frame::Array(frames) | Frame::Set(frames) => {
-            Resp2Frame::Array(frames.iter().map(to_resp2).collect())
+        Frame::Array(frames) | Frame::Set(frames) => Resp2Frame::Array(frames.iter().map(to_resp2).collect()),
+        Frame::Map(pairs) => {
+            Resp2Frame::Array(pairs.iter().flat_map(|(key, value)| [to_resp2(key), to_resp2(value)]).collect())
         }
-        Frame::Map(pairs) => Resp2Frame::Array(
-            pairs
-                .iter()
-                .flat_map(|(key, value)| [to_resp2(key), to_resp2(value)])
-                .collect(),
-        ),
     }
 }
 
 fn to_resp3(frame: &Frame) -> Resp3Frame {
     let attributes = None;
     match frame {
-        Frame::Simple(text) => Resp3Frame::SimpleString {
-            data: one_line(text).into_owned().into_bytes(),
-            attributes,
-        },
-        Frame::Error(text) => Resp3Frame::SimpleError {
-            data: one_line(text).into_owned(),
-            attributes,
-        },
-        Frame::Integer(value) => Resp3Frame::Number {
-            data: *value,
-            attributes,
-        },
-        Frame::Bulk(bytes) => Resp3Frame::BlobString {
-            data: bytes.clone(),
-            attributes,
-        },
+        Frame::Simple(text) => Resp3Frame::SimpleString { data: one_line(text).into_owned().into_bytes(), attributes },
+        Frame::Error(text) => Resp3Frame::SimpleError { data: one_line(text).into_owned(), attributes },
+        Frame::Integer(value) => Resp3Frame::Number { data: *value, attributes },
+        Frame::Bulk(bytes) => Resp3Frame::BlobString { data: bytes.clone(), attributes },
         Frame::Verbatim(text) => Resp3Frame::VerbatimString {
             data: text.clone().into_bytes(),
             format: VerbatimStringFormat::Text,
@@ -210,30 +184,21 @@ fn to_resp3(frame: &Frame) -> Resp3Frame {
         Frame::Array(frames) => array_resp3(frames.iter()),
         // The library keeps sets and maps by hash, and panics when it is to hash an aggregate.
         Frame::Set(frames) if frames.iter().any(is_aggregate) => array_resp3(frames.iter()),
-        Frame::Set(frames) => Resp3Frame::Set {
-            data: frames.iter().map(to_resp3).collect::<FrameSet<_>>(),
-            attributes,
-        },
+        Frame::Set(frames) => {
+            Resp3Frame::Set { data: frames.iter().map(to_resp3).collect::<FrameSet<_>>(), attributes }
+        }
         Frame::Map(pairs) if pairs.iter().any(|(key, _)| is_aggregate(key)) => {
             array_resp3(pairs.iter().flat_map(|(key, value)| [key, value]))
         }
         Frame::Map(pairs) => {
-            let pairs = pairs
-                .iter()
-                .map(|(key, value)| (to_resp3(key), to_resp3(value)));
-            Resp3Frame::Map {
-                data: pairs.collect::<FrameMap<_, _>>(),
-                attributes,
-            }
+            let pairs = pairs.iter().map(|(key, value)| (to_resp3(key), to_resp3(value)));
+            Resp3Frame::Map { data: pairs.collect::<FrameMap<_, _>>(), attributes }
         }
     }
 }
 
 fn array_resp3<'a>(frames: impl Iterator<Item = &'a Frame>) -> Resp3Frame {
-    Resp3Frame::Array {
-        data: frames.map(to_resp3).collect(),
-        attributes: None,
-    }
+    Resp3Frame::Array { data: frames.map(to_resp3).collect(), attributes: None }
 }
 
 fn is_aggregate(frame: &Frame) -> bool {
@@ -269,23 +234,11 @@ mod tests {
     fn hot_replies_are_the_bytes_of_redis() {
         check(|reply| reply.ok(), "+OK\r\n", "+OK\r\n");
         check(|reply| reply.simple("QUEUED"), "+QUEUED\r\n", "+QUEUED\r\n");
-        check(
-            |reply| reply.error("ERR syntax error"),
-            "-ERR syntax error\r\n",
-            "-ERR syntax error\r\n",
-        );
+        check(|reply| reply.error("ERR syntax error"), "-ERR syntax error\r\n", "-ERR syntax error\r\n");
         check(|reply| reply.integer(-2), ":-2\r\n", ":-2\r\n");
-        check(
-            |reply| reply.integer(i64::MIN),
-            ":-9223372036854775808\r\n",
-            ":-9223372036854775808\r\n",
-        );
+        check(|reply| reply.integer(i64::MIN), ":-9223372036854775808\r\n", ":-9223372036854775808\r\n");
         check(|reply| reply.bulk(b""), "$0\r\n\r\n", "$0\r\n\r\n");
-        check(
-            |reply| reply.bulk(b"a\r\nb"),
-            "$4\r\na\r\nb\r\n",
-            "$4\r\na\r\nb\r\n",
-        );
+        check(|reply| reply.bulk(b"a\r\nb"), "$4\r\na\r\nb\r\n", "$4\r\na\r\nb\r\n");
         check(|reply| reply.bulk_header(1024), "$1024\r\n", "$1024\r\n");
         check(|reply| reply.array_header(0), "*0\r\n", "*0\r\n");
         check(|reply| reply.array_header(12), "*12\r\n", "*12\r\n");
@@ -299,17 +252,9 @@ mod tests {
 
     #[test]
     fn a_text_never_breaks_its_line() {
-        check(
-            |reply| reply.error("ERR a\r\nb\n"),
-            "-ERR a  b \r\n",
-            "-ERR a  b \r\n",
-        );
+        check(|reply| reply.error("ERR a\r\nb\n"), "-ERR a  b \r\n", "-ERR a  b \r\n");
         check(|reply| reply.simple("a\rb"), "+a b\r\n", "+a b\r\n");
-        check_frame(
-            &Frame::Error("ERR a\nb".into()),
-            "-ERR a b\r\n",
-            "-ERR a b\r\n",
-        );
+        check_frame(&Frame::Error("ERR a\nb".into()), "-ERR a b\r\n", "-ERR a b\r\n");
         check_frame(&Frame::Simple("a\r\nb".into()), "+a  b\r\n", "+a  b\r\n");
     }
 
@@ -327,37 +272,18 @@ mod tests {
         let fields = "$6\r\nserver\r\n$5\r\nredis\r\n$7\r\nversion\r\n$5\r\n7.2.4\r\n$5\r\nproto\r\n:3\r\n\
                       $2\r\nid\r\n:10\r\n$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n\
                       $7\r\nmodules\r\n*0\r\n";
-        check_frame(
-            &hello,
-            &format!("*14\r\n{fields}"),
-            &format!("%7\r\n{fields}"),
-        );
+        check_frame(&hello, &format!("*14\r\n{fields}"), &format!("%7\r\n{fields}"));
     }
 
     #[test]
     fn what_resp2_cannot_say_it_says_with_less() {
-        check_frame(
-            &Frame::Verbatim("# Server\r\n".into()),
-            "$10\r\n# Server\r\n\r\n",
-            "=14\r\ntxt:# Server\r\n\r\n",
-        );
-        check_frame(
-            &Frame::Verbatim(String::new()),
-            "$0\r\n\r\n",
-            "=4\r\ntxt:\r\n",
-        );
+        check_frame(&Frame::Verbatim("# Server\r\n".into()), "$10\r\n# Server\r\n\r\n", "=14\r\ntxt:# Server\r\n\r\n");
+        check_frame(&Frame::Verbatim(String::new()), "$0\r\n\r\n", "=4\r\ntxt:\r\n");
         check_frame(&Frame::Null, "$-1\r\n", "_\r\n");
         check_frame(&Frame::Map(vec![]), "*0\r\n", "%0\r\n");
         check_frame(&Frame::Set(vec![]), "*0\r\n", "~0\r\n");
-        let flags = Frame::Set(vec![
-            Frame::Simple("readonly".into()),
-            Frame::Simple("fast".into()),
-        ]);
-        check_frame(
-            &flags,
-            "*2\r\n+readonly\r\n+fast\r\n",
-            "~2\r\n+readonly\r\n+fast\r\n",
-        );
+        let flags = Frame::Set(vec![Frame::Simple("readonly".into()), Frame::Simple("fast".into())]);
+        check_frame(&flags, "*2\r\n+readonly\r\n+fast\r\n", "~2\r\n+readonly\r\n+fast\r\n");
         let nested = Frame::Array(vec![Frame::Map(vec![(bulk("a"), flags)]), Frame::Null]);
         check_frame(
             &nested,
@@ -376,28 +302,18 @@ mod tests {
             let text = format!(":{value}\r\n");
             check_frame(&Frame::Integer(value), &text, &text);
         }
-        for len in [
-            0, 1, 9, 10, 11, 99, 100, 999, 1000, 9999, 10_000, 99_995, 99_996, 100_000,
-        ] {
+        for len in [0, 1, 9, 10, 11, 99, 100, 999, 1000, 9999, 10_000, 99_995, 99_996, 100_000] {
             let data = "x".repeat(len);
             let text = format!("${len}\r\n{data}\r\n");
             check_frame(&bulk(&data), &text, &text);
-            check_frame(
-                &Frame::Verbatim(data.clone()),
-                &text,
-                &format!("={}\r\ntxt:{data}\r\n", len + 4),
-            );
+            check_frame(&Frame::Verbatim(data.clone()), &text, &format!("={}\r\ntxt:{data}\r\n", len + 4));
         }
     }
 
     #[test]
     fn an_aggregate_where_the_library_needs_a_hash_is_sent_in_a_list() {
         let list = || Frame::Array(vec![Frame::Integer(1)]);
-        check_frame(
-            &Frame::Set(vec![list()]),
-            "*1\r\n*1\r\n:1\r\n",
-            "*1\r\n*1\r\n:1\r\n",
-        );
+        check_frame(&Frame::Set(vec![list()]), "*1\r\n*1\r\n:1\r\n", "*1\r\n*1\r\n:1\r\n");
         let text = "*2\r\n*1\r\n:1\r\n$1\r\nv\r\n";
         check_frame(&Frame::Map(vec![(list(), bulk("v"))]), text, text);
     }

@@ -78,9 +78,7 @@ fn double_quoted<'a>(mut rest: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], 
         let (byte, tail) = match rest {
             [] => return Err(ProtocolError::UnbalancedQuotes),
             [b'"', tail @ ..] => return after_closing_quote(tail),
-            [b'\\', b'x', high, low, tail @ ..]
-                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
-            {
+            [b'\\', b'x', high, low, tail @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
                 (hex_value(*high) << 4 | hex_value(*low), tail)
             }
             [b'\\', escaped, tail @ ..] => (unescaped(*escaped), tail),
@@ -141,18 +139,11 @@ mod tests {
     fn split_line(line: &[u8], max_value_bytes: usize) -> Result<Vec<Vec<u8>>, ProtocolError> {
         let (mut bytes, mut spans) = (Vec::new(), Vec::new());
         let oversize = split(line, max_value_bytes, &mut bytes, &mut spans)?;
-        Ok(Args::new(&bytes, &spans, oversize)
-            .iter()
-            .map(<[u8]>::to_vec)
-            .collect())
+        Ok(Args::new(&bytes, &spans, oversize).iter().map(<[u8]>::to_vec).collect())
     }
 
     fn check(line: &str, expected: &[&[u8]]) {
-        assert_eq!(
-            split_line(line.as_bytes(), usize::MAX).as_deref(),
-            Ok(&*to_vecs(expected)),
-            "{line:?}"
-        );
+        assert_eq!(split_line(line.as_bytes(), usize::MAX).as_deref(), Ok(&*to_vecs(expected)), "{line:?}");
     }
 
     fn to_vecs(words: &[&[u8]]) -> Vec<Vec<u8>> {
@@ -189,44 +180,22 @@ mod tests {
 
     #[test]
     fn quotes_left_open_or_glued_to_text_are_refused() {
-        for line in [
-            r#"""#,
-            "'",
-            r#"GET "a"#,
-            "GET 'a",
-            r#"GET "a"b"#,
-            "GET 'a'b",
-            r#""a""b""#,
-            r#""a\"#,
-            r"'a\'",
-            r#""\x4"#,
-        ] {
-            assert_eq!(
-                split_line(line.as_bytes(), usize::MAX),
-                Err(ProtocolError::UnbalancedQuotes),
-                "{line:?}"
-            );
+        for line in
+            [r#"""#, "'", r#"GET "a"#, "GET 'a", r#"GET "a"b"#, "GET 'a'b", r#""a""b""#, r#""a\"#, r"'a\'", r#""\x4"#]
+        {
+            assert_eq!(split_line(line.as_bytes(), usize::MAX), Err(ProtocolError::UnbalancedQuotes), "{line:?}");
         }
     }
 
     #[test]
     fn a_word_longer_than_a_value_is_not_kept() {
-        assert_eq!(
-            split_line(b"SET k 12345 1234", 4),
-            Ok(to_vecs(&[b"SET", b"k", b"", b"1234"]))
-        );
+        assert_eq!(split_line(b"SET k 12345 1234", 4), Ok(to_vecs(&[b"SET", b"k", b"", b"1234"])));
     }
 
     #[test]
     fn more_words_than_arguments_are_refused() {
         let line = b"a ".repeat(MAX_ARGUMENTS + 1);
-        assert_eq!(
-            split_line(&line, usize::MAX),
-            Err(ProtocolError::TooBigInlineRequest)
-        );
-        assert_eq!(
-            split_line(&line[2..], usize::MAX).map(|words| words.len()),
-            Ok(MAX_ARGUMENTS)
-        );
+        assert_eq!(split_line(&line, usize::MAX), Err(ProtocolError::TooBigInlineRequest));
+        assert_eq!(split_line(&line[2..], usize::MAX).map(|words| words.len()), Ok(MAX_ARGUMENTS));
     }
 }

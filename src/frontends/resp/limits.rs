@@ -40,38 +40,16 @@ pub const KEPT_INLINE_BYTES: usize = 4 * 1024;
 /// Most bytes the lines around one argument can take: `$`, nine digits, CR LF, and CR LF after the bulk.
 const ARGUMENT_OVERHEAD_BYTES: usize = 1 + 9 + 2 + 2;
 
-const _: () = assert!(
-    MAX_REQUEST_BYTES <= MAX_BULK_BYTES,
-    "a bulk that fits no request could be declared"
-);
-const _: () = assert!(
-    MAX_BULK_BYTES <= 999_999_999,
-    "the header of the longest bulk has nine digits"
-);
-const _: () = assert!(
-    MAX_INLINE_BYTES <= MAX_REQUEST_BYTES,
-    "an inline request is a request"
-);
-const _: () = assert!(
-    UNAUTHENTICATED_MAX_ARGUMENTS <= MAX_ARGUMENTS,
-    "less is allowed before AUTH, not more"
-);
-const _: () = assert!(
-    UNAUTHENTICATED_MAX_BULK_BYTES <= MAX_REQUEST_BYTES,
-    "less is allowed before AUTH, not more"
-);
-const _: () = assert!(
-    KEPT_ARGUMENTS <= MAX_ARGUMENTS,
-    "no request fills what would be kept"
-);
-const _: () = assert!(
-    KEPT_INLINE_BYTES <= MAX_INLINE_BYTES,
-    "no usual inline request fills what would be kept"
-);
+const _: () = assert!(MAX_REQUEST_BYTES <= MAX_BULK_BYTES, "a bulk that fits no request could be declared");
+const _: () = assert!(MAX_BULK_BYTES <= 999_999_999, "the header of the longest bulk has nine digits");
+const _: () = assert!(MAX_INLINE_BYTES <= MAX_REQUEST_BYTES, "an inline request is a request");
+const _: () = assert!(UNAUTHENTICATED_MAX_ARGUMENTS <= MAX_ARGUMENTS, "less is allowed before AUTH, not more");
+const _: () = assert!(UNAUTHENTICATED_MAX_BULK_BYTES <= MAX_REQUEST_BYTES, "less is allowed before AUTH, not more");
+const _: () = assert!(KEPT_ARGUMENTS <= MAX_ARGUMENTS, "no request fills what would be kept");
+const _: () = assert!(KEPT_INLINE_BYTES <= MAX_INLINE_BYTES, "no usual inline request fills what would be kept");
 // Places of arguments are kept as u32, half the size of usize.
 const _: () = assert!(
-    MAX_REQUEST_BYTES + MAX_ARGUMENTS * ARGUMENT_OVERHEAD_BYTES + MAX_HEADER_LINE_BYTES
-        < u32::MAX as usize,
+    MAX_REQUEST_BYTES + MAX_ARGUMENTS * ARGUMENT_OVERHEAD_BYTES + MAX_HEADER_LINE_BYTES < u32::MAX as usize,
     "every place in a request fits a u32"
 );
 

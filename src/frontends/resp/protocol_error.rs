@@ -75,44 +75,18 @@ mod tests {
 
     #[test]
     fn the_texts_are_those_of_redis() {
-        let check = |error: ProtocolError, text: &str| {
-            assert_eq!(error.to_string(), format!("Protocol error: {text}"))
-        };
-        check(
-            ProtocolError::InvalidMultibulkLength,
-            "invalid multibulk length",
-        );
+        let check = |error: ProtocolError, text: &str| assert_eq!(error.to_string(), format!("Protocol error: {text}"));
+        check(ProtocolError::InvalidMultibulkLength, "invalid multibulk length");
         check(ProtocolError::InvalidBulkLength, "invalid bulk length");
-        check(
-            ProtocolError::TooBigMbulkCountString,
-            "too big mbulk count string",
-        );
-        check(
-            ProtocolError::TooBigBulkCountString,
-            "too big bulk count string",
-        );
+        check(ProtocolError::TooBigMbulkCountString, "too big mbulk count string");
+        check(ProtocolError::TooBigBulkCountString, "too big bulk count string");
         check(ProtocolError::TooBigInlineRequest, "too big inline request");
-        check(
-            ProtocolError::UnbalancedQuotes,
-            "unbalanced quotes in request",
-        );
-        check(
-            ProtocolError::UnauthenticatedMultibulkLength,
-            "unauthenticated multibulk length",
-        );
-        check(
-            ProtocolError::UnauthenticatedBulkLength,
-            "unauthenticated bulk length",
-        );
-        check(
-            ProtocolError::InvalidBulkTerminator,
-            "invalid bulk terminator",
-        );
+        check(ProtocolError::UnbalancedQuotes, "unbalanced quotes in request");
+        check(ProtocolError::UnauthenticatedMultibulkLength, "unauthenticated multibulk length");
+        check(ProtocolError::UnauthenticatedBulkLength, "unauthenticated bulk length");
+        check(ProtocolError::InvalidBulkTerminator, "invalid bulk terminator");
         check(ProtocolError::ExpectedLineFeed, "expected LF after CR");
-        check(
-            ProtocolError::RequestTooLarge,
-            "request larger than 134217728 bytes",
-        );
+        check(ProtocolError::RequestTooLarge, "request larger than 134217728 bytes");
         check(ProtocolError::ExpectedDollar(b':'), "expected '$', got ':'");
     }
 

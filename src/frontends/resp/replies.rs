@@ -130,11 +130,7 @@ impl Replies {
     }
 
     /// Puts values that were waited for in their places, and errors in the places of replies whose ground was lost.
-    pub fn patch(
-        &mut self,
-        values: Vec<Result<Vec<u8>, ReadError>>,
-        mut fate_of: impl FnMut(Hold) -> Fate,
-    ) {
+    pub fn patch(&mut self, values: Vec<Result<Vec<u8>, ReadError>>, mut fate_of: impl FnMut(Hold) -> Fate) {
         let mut patches: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
         for Held { reply, hold, protocol } in &self.held {
             let fate = fate_of(*hold);

@@ -14,10 +14,7 @@ pub(super) struct Span {
 
 impl Span {
     /// An argument whose bytes were not kept. No request is long enough for an argument to start there.
-    pub(super) const OVERSIZE: Self = Self {
-        start: u32::MAX,
-        len: 0,
-    };
+    pub(super) const OVERSIZE: Self = Self { start: u32::MAX, len: 0 };
 
     /// The limits of a request keep both numbers far below 4 GiB. Were one over it all the same, the argument
     /// would count as not kept, which is answered with an error, rather than become another place.
@@ -32,9 +29,7 @@ impl Span {
     #[inline]
     fn of(self, source: &[u8]) -> &[u8] {
         let start = self.start as usize;
-        source
-            .get(start..start.saturating_add(self.len as usize))
-            .unwrap_or(&[])
+        source.get(start..start.saturating_add(self.len as usize)).unwrap_or(&[])
     }
 }
 
@@ -50,11 +45,7 @@ impl<'a> Args<'a> {
     /// `oversize` is how many of `spans` are [`Span::OVERSIZE`].
     #[inline]
     pub(super) fn new(source: &'a [u8], spans: &'a [Span], oversize: usize) -> Self {
-        Self {
-            source,
-            spans,
-            oversize,
-        }
+        Self { source, spans, oversize }
     }
 
     /// How many arguments there are, the name of the command included.
@@ -79,9 +70,7 @@ impl<'a> Args<'a> {
     }
 
     /// All arguments in order.
-    pub fn iter(
-        &self,
-    ) -> impl ExactSizeIterator<Item = &'a [u8]> + DoubleEndedIterator + Clone + use<'a> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &'a [u8]> + DoubleEndedIterator + Clone + use<'a> {
         let source = self.source;
         self.spans.iter().map(move |span| span.of(source))
     }
@@ -106,19 +95,11 @@ mod tests {
 
     #[test]
     fn arguments_are_read_where_they_lie() {
-        let spans = [
-            Span::new(0, 3),
-            Span::OVERSIZE,
-            Span::new(3, 0),
-            Span::new(4, 2),
-        ];
+        let spans = [Span::new(0, 3), Span::OVERSIZE, Span::new(3, 0), Span::new(4, 2)];
         let args = Args::new(b"GET ab", &spans, 1);
         assert_eq!(args.len(), 4);
         assert!(!args.is_empty());
-        assert_eq!(
-            args.iter().collect::<Vec<_>>(),
-            [&b"GET"[..], b"", b"", b"ab"]
-        );
+        assert_eq!(args.iter().collect::<Vec<_>>(), [&b"GET"[..], b"", b"", b"ab"]);
         assert_eq!(args.get(3), Some(&b"ab"[..]));
         assert_eq!(args.get(4), None);
     }

@@ -206,21 +206,12 @@ impl Scanner {
             return Err(ProtocolError::TooBigInlineRequest);
         }
         self.look(consumed);
-        self.oversize = inline::split(
-            line,
-            self.max_value_bytes,
-            &mut self.unquoted,
-            &mut self.spans,
-        )?;
+        self.oversize = inline::split(line, self.max_value_bytes, &mut self.unquoted, &mut self.spans)?;
         if self.spans.is_empty() {
             return Ok(self.skip(consumed));
         }
         self.stage = Stage::DoneInline;
-        if self
-            .args(input)
-            .get(0)
-            .is_some_and(inline::is_cross_protocol)
-        {
+        if self.args(input).get(0).is_some_and(inline::is_cross_protocol) {
             self.stage = Stage::Closed;
             return Ok(Scan::CrossProtocol);
         }
@@ -231,9 +222,7 @@ impl Scanner {
     #[inline]
     fn count(&mut self, input: &[u8]) -> Result<Option<usize>, ProtocolError> {
         let invalid = ProtocolError::InvalidMultibulkLength;
-        let Some(number) =
-            self.number_line(input, invalid, ProtocolError::TooBigMbulkCountString)?
-        else {
+        let Some(number) = self.number_line(input, invalid, ProtocolError::TooBigMbulkCountString)? else {
             return Ok(None);
         };
         let count = usize::try_from(number.max(0)).map_err(|_| invalid)?;
@@ -265,9 +254,7 @@ impl Scanner {
                 }
                 _ => match self.bulk_header(input)? {
                     None => return Ok(Scan::NeedMore),
-                    Some(len) if len > self.max_value_bytes => {
-                        self.stage = Stage::Discarding { left: len }
-                    }
+                    Some(len) if len > self.max_value_bytes => self.stage = Stage::Discarding { left: len },
                     Some(len) => self.stage = Stage::Bulk { len },
                 },
             }
@@ -285,9 +272,7 @@ impl Scanner {
             Some(&other) => return Err(ProtocolError::ExpectedDollar(other)),
         }
         let invalid = ProtocolError::InvalidBulkLength;
-        let Some(number) =
-            self.number_line(input, invalid, ProtocolError::TooBigBulkCountString)?
-        else {
+        let Some(number) = self.number_line(input, invalid, ProtocolError::TooBigBulkCountString)? else {
             return Ok(None);
         };
         let len = usize::try_from(number).map_err(|_| invalid)?;
@@ -332,15 +317,8 @@ impl Scanner {
             return Scan::NeedMore;
         }
         let taken = available.min(left);
-        self.stage = if taken == left {
-            Stage::DiscardedEnd
-        } else {
-            Stage::Discarding { left: left - taken }
-        };
-        Scan::Discard {
-            start: self.pos,
-            end: self.pos + taken,
-        }
+        self.stage = if taken == left { Stage::DiscardedEnd } else { Stage::Discarding { left: left - taken } };
+        Scan::Discard { start: self.pos, end: self.pos + taken }
     }
 
     /// Takes the line at `pos`, a type byte and a number; `None` while its end is missing.
@@ -355,9 +333,7 @@ impl Scanner {
         if self.searched <= self.pos {
             let there = input.len().saturating_sub(self.pos + 1);
             self.look(there.min(args::SHORT_NUMBER_DIGITS + 2));
-            if let Some((number, size)) =
-                input.get(self.pos + 1..).and_then(args::short_number_line)
-            {
+            if let Some((number, size)) = input.get(self.pos + 1..).and_then(args::short_number_line) {
                 self.pos += 1 + size;
                 return Ok(Some(number));
             }
@@ -395,11 +371,7 @@ impl Scanner {
     /// The first `wanted` at or behind `from`, searching only where it was not searched before.
     fn find(&mut self, input: &[u8], from: usize, wanted: u8) -> Option<usize> {
         let from = self.searched.max(from);
-        let found = input
-            .get(from..)?
-            .iter()
-            .position(|byte| *byte == wanted)
-            .map(|at| from + at);
+        let found = input.get(from..)?.iter().position(|byte| *byte == wanted).map(|at| from + at);
         self.searched = found.unwrap_or(input.len());
         self.look(self.searched - from);
         found

@@ -32,10 +32,7 @@ pub(super) fn check(disk: &dyn Disk, root: &Path) {
         behaviour(disk, &dir);
     }
     assert!(disk.free_bytes(root).unwrap() > 0);
-    assert_eq!(
-        refusal(disk.free_bytes(&root.join("absent"))),
-        ErrorKind::NotFound
-    );
+    assert_eq!(refusal(disk.free_bytes(&root.join("absent"))), ErrorKind::NotFound);
 }
 
 fn refusal<T>(result: std::io::Result<T>) -> ErrorKind {
@@ -61,14 +58,8 @@ fn directories_are_made_with_their_parents(disk: &dyn Disk, dir: &Path) {
     disk.create_dir(&dir.join("a/b/d")).unwrap();
     assert_eq!(disk.list(&dir.join("a/b")).unwrap(), ["c", "d"]);
     file_with(disk, &dir.join("file"), b"x");
-    assert_eq!(
-        refusal(disk.create_dir(&dir.join("file"))),
-        ErrorKind::NotADirectory
-    );
-    assert_eq!(
-        refusal(disk.create_dir(&dir.join("file/e"))),
-        ErrorKind::NotADirectory
-    );
+    assert_eq!(refusal(disk.create_dir(&dir.join("file"))), ErrorKind::NotADirectory);
+    assert_eq!(refusal(disk.create_dir(&dir.join("file/e"))), ErrorKind::NotADirectory);
 }
 
 fn names_are_listed_sorted(disk: &dyn Disk, dir: &Path) {
@@ -80,10 +71,7 @@ fn names_are_listed_sorted(disk: &dyn Disk, dir: &Path) {
     assert_eq!(disk.list(dir).unwrap(), ["10", "2", "3", "a", "b"]);
     assert_eq!(refusal(disk.list(&dir.join("absent"))), ErrorKind::NotFound);
     assert_eq!(refusal(disk.list(&dir.join("a"))), ErrorKind::NotADirectory);
-    assert_eq!(
-        refusal(disk.flush_dir(&dir.join("absent"))),
-        ErrorKind::NotFound
-    );
+    assert_eq!(refusal(disk.flush_dir(&dir.join("absent"))), ErrorKind::NotFound);
     disk.flush_dir(dir).unwrap();
 }
 
@@ -94,10 +82,7 @@ fn create_takes_a_free_name_only(disk: &dyn Disk, dir: &Path) {
     assert!(disk.exists(&path).unwrap());
     assert_eq!(refusal(disk.create(&path)), ErrorKind::AlreadyExists);
     assert_eq!(refusal(disk.create(dir)), ErrorKind::AlreadyExists);
-    assert_eq!(
-        refusal(disk.create(&dir.join("absent/file"))),
-        ErrorKind::NotFound
-    );
+    assert_eq!(refusal(disk.create(&dir.join("absent/file"))), ErrorKind::NotFound);
     assert_eq!(content(&*disk.open(&path).unwrap()), b"first");
 }
 
@@ -105,20 +90,11 @@ fn open_wants_a_file(disk: &dyn Disk, dir: &Path) {
     assert_eq!(refusal(disk.open(&dir.join("absent"))), ErrorKind::NotFound);
     assert_eq!(refusal(disk.open(dir)), ErrorKind::IsADirectory);
     file_with(disk, &dir.join("file"), b"one");
-    let (left, right) = (
-        disk.open(&dir.join("file")).unwrap(),
-        disk.open(&dir.join("file")).unwrap(),
-    );
+    let (left, right) = (disk.open(&dir.join("file")).unwrap(), disk.open(&dir.join("file")).unwrap());
     left.write_at(3, b" two").unwrap();
     assert_eq!(content(&*right), b"one two");
-    assert_eq!(
-        refusal(disk.open(&dir.join("file/x"))),
-        ErrorKind::NotADirectory
-    );
-    assert_eq!(
-        refusal(disk.exists(&dir.join("file/x"))),
-        ErrorKind::NotADirectory
-    );
+    assert_eq!(refusal(disk.open(&dir.join("file/x"))), ErrorKind::NotADirectory);
+    assert_eq!(refusal(disk.exists(&dir.join("file/x"))), ErrorKind::NotADirectory);
 }
 
 fn rename_replaces_and_stays_in_its_directory(disk: &dyn Disk, dir: &Path) {
@@ -138,17 +114,10 @@ fn rename_replaces_and_stays_in_its_directory(disk: &dyn Disk, dir: &Path) {
     assert_eq!(disk.list(dir).unwrap(), ["to"]);
     assert_eq!(refusal(disk.rename(&from, &to)), ErrorKind::NotFound);
     disk.create_dir(&dir.join("other")).unwrap();
-    assert_eq!(
-        refusal(disk.rename(&to, &dir.join("other/to"))),
-        ErrorKind::InvalidInput
-    );
-    assert_eq!(
-        refusal(disk.rename(&to, &dir.join("other"))),
-        ErrorKind::IsADirectory
-    );
+    assert_eq!(refusal(disk.rename(&to, &dir.join("other/to"))), ErrorKind::InvalidInput);
+    assert_eq!(refusal(disk.rename(&to, &dir.join("other"))), ErrorKind::IsADirectory);
     disk.create(&dir.join("other/inside")).unwrap();
-    disk.rename(&dir.join("other"), &dir.join("another"))
-        .unwrap();
+    disk.rename(&dir.join("other"), &dir.join("another")).unwrap();
     assert_eq!(disk.list(&dir.join("another")).unwrap(), ["inside"]);
 }
 
@@ -173,14 +142,7 @@ fn a_read_is_short_only_at_the_end(disk: &dyn Disk, dir: &Path) {
     let file = disk.create(&dir.join("file")).unwrap();
     let bytes: Vec<u8> = (0..10_000u32).map(|at| (at % 251) as u8).collect();
     file.write_at(0, &bytes).unwrap();
-    for (position, wanted) in [
-        (0, 10_000),
-        (4_090, 12),
-        (9_990, 100),
-        (10_000, 5),
-        (99_999, 5),
-        (7, 0),
-    ] {
+    for (position, wanted) in [(0, 10_000), (4_090, 12), (9_990, 100), (10_000, 5), (99_999, 5), (7, 0)] {
         let mut into = vec![0; wanted];
         let count = file.read_at(position as u64, &mut into).unwrap();
         let expected = &bytes[position.min(10_000)..(position + wanted).min(10_000)];
@@ -191,12 +153,7 @@ fn a_read_is_short_only_at_the_end(disk: &dyn Disk, dir: &Path) {
 fn a_read_now_is_a_read_or_would_block(disk: &dyn Disk, dir: &Path) {
     let file = disk.create(&dir.join("file")).unwrap();
     file.write_at(0, &[7; 10_000]).unwrap();
-    for (position, wanted, expected) in [
-        (0, 100, 100),
-        (4_000, 6_000, 6_000),
-        (9_990, 100, 10),
-        (10_000, 5, 0),
-    ] {
+    for (position, wanted, expected) in [(0, 100, 100), (4_000, 6_000, 6_000), (9_990, 100, 10), (10_000, 5, 0)] {
         let mut into = vec![0; wanted];
         match file.read_at_now(position, &mut into) {
             Ok(count) => {
@@ -224,10 +181,7 @@ fn writes_land_where_they_are_sent(disk: &dyn Disk, dir: &Path) {
     file.write_at(9_000, &[0; 3]).unwrap();
     expected[9_000..].fill(0);
     assert_eq!(content(&*file), expected);
-    assert_eq!(
-        refusal(file.write_at(u64::MAX - 1, b"abc")),
-        ErrorKind::InvalidInput
-    );
+    assert_eq!(refusal(file.write_at(u64::MAX - 1, b"abc")), ErrorKind::InvalidInput);
     file.flush().unwrap();
     assert_eq!(content(&*file), expected);
 }
@@ -259,8 +213,5 @@ fn a_lock_has_one_holder(disk: &dyn Disk, dir: &Path) {
     assert_eq!(refusal(disk.lock(&path)), ErrorKind::WouldBlock);
     drop(again);
     assert!(disk.exists(&path).unwrap());
-    assert_eq!(
-        refusal(disk.lock(&dir.join("absent/lock"))),
-        ErrorKind::NotFound
-    );
+    assert_eq!(refusal(disk.lock(&dir.join("absent/lock"))), ErrorKind::NotFound);
 }

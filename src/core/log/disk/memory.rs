@@ -56,11 +56,7 @@ struct World {
 
 impl Shared {
     fn powered(&self) -> io::Result<()> {
-        if self.off.load(Ordering::Acquire) {
-            Err(Refusal::PowerOff.into())
-        } else {
-            Ok(())
-        }
+        if self.off.load(Ordering::Acquire) { Err(Refusal::PowerOff.into()) } else { Ok(()) }
     }
 
     /// The world, whether the power is on or not.
@@ -103,17 +99,12 @@ impl MemoryDisk {
 
     fn holding(root: Directory, free_bytes: u64) -> MemoryDisk {
         let shared = Shared {
-            world: Mutex::new(World {
-                root,
-                gauge: Gauge::default(),
-            }),
+            world: Mutex::new(World { root, gauge: Gauge::default() }),
             off: AtomicBool::new(false),
             free_bytes: AtomicU64::new(free_bytes),
             locks: Mutex::default(),
         };
-        MemoryDisk {
-            shared: Arc::new(shared),
-        }
+        MemoryDisk { shared: Arc::new(shared) }
     }
 
     /// How many effects this disk has seen.
@@ -216,13 +207,7 @@ impl Disk for MemoryDisk {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
         let world = self.shared.world()?;
-        Ok(world
-            .root
-            .descend(&names(dir)?)?
-            .entries
-            .keys()
-            .cloned()
-            .collect())
+        Ok(world.root.descend(&names(dir)?)?.entries.keys().cloned().collect())
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -306,10 +291,7 @@ impl Disk for MemoryDisk {
         if !self.shared.held().insert(name.clone()) {
             return Err(ErrorKind::WouldBlock.into());
         }
-        Ok(Box::new(HeldLock {
-            shared: Arc::clone(&self.shared),
-            name,
-        }))
+        Ok(Box::new(HeldLock { shared: Arc::clone(&self.shared), name }))
     }
 
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {

@@ -14,9 +14,7 @@ mod real;
 #[cfg(test)]
 mod behaviour;
 
-pub use memory::{
-    EffectCounts, EntryChange, Fate, MemoryDisk, Unflushed, everything_kept, everything_lost, torn,
-};
+pub use memory::{EffectCounts, EntryChange, Fate, MemoryDisk, Unflushed, everything_kept, everything_lost, torn};
 pub use real::RealDisk;
 
 use std::io;

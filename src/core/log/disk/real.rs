@@ -6,6 +6,8 @@
 //! It must never know what is stored, nor where: every path comes from the caller. It is the only file
 //! of the project that touches `std::fs`.
 
+#![expect(clippy::disallowed_methods, reason = "this is the disk door")]
+
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, IoSliceMut};
 use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
@@ -85,9 +87,7 @@ impl Disk for RealDisk {
     }
 
     fn flush_dir(&self, dir: &Path) -> io::Result<()> {
-        let options = rustix::fs::OFlags::RDONLY
-            | rustix::fs::OFlags::DIRECTORY
-            | rustix::fs::OFlags::CLOEXEC;
+        let options = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::DIRECTORY | rustix::fs::OFlags::CLOEXEC;
         let directory = rustix::fs::open(dir, options, rustix::fs::Mode::empty())?;
         // Not `File::sync_all`: the standard library repeats an interrupted flush.
         rustix::fs::fsync(&directory)?;
@@ -126,10 +126,7 @@ impl DiskFile for RealFile {
     fn read_at(&self, position: u64, into: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while let Some(rest) = into.get_mut(filled..).filter(|rest| !rest.is_empty()) {
-            match self
-                .file
-                .read_at(rest, position.saturating_add(filled as u64))
-            {
+            match self.file.read_at(rest, position.saturating_add(filled as u64)) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}

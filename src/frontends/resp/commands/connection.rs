@@ -152,7 +152,14 @@ pub fn client(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
         }
         set_info(call)?;
     } else if is("HELP") {
-        let lines = ["CLIENT <subcommand> [<arg> ...]. Subcommands are:", "GETNAME", "ID", "SETINFO <option> <value>", "SETNAME <name>", "HELP"];
+        let lines = [
+            "CLIENT <subcommand> [<arg> ...]. Subcommands are:",
+            "GETNAME",
+            "ID",
+            "SETINFO <option> <value>",
+            "SETNAME <name>",
+            "HELP",
+        ];
         call.reply().array_header(lines.len());
         lines.iter().for_each(|line| call.reply().simple(line));
     } else {

@@ -8,9 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::core::log::FsyncPolicy;
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::args::eq_ignore_case;
-use crate::frontends::resp::command::{
-    COMMANDS, Call, Command, CommandError, find, unknown_subcommand, wrong_arity,
-};
+use crate::frontends::resp::command::{COMMANDS, Call, Command, CommandError, find, unknown_subcommand, wrong_arity};
 use crate::frontends::resp::commands::connection::REDIS_VERSION;
 use crate::frontends::resp::encode::Frame;
 use crate::frontends::resp::glob;
@@ -42,7 +40,8 @@ pub fn command(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     } else if is("GETKEYS") && count > 2 {
         return get_keys(call);
     } else if is("HELP") && count == 2 {
-        let lines = ["COMMAND <subcommand> [<arg> ...]. Subcommands are:", "COUNT", "DOCS", "GETKEYS", "INFO", "LIST", "HELP"];
+        let lines =
+            ["COMMAND <subcommand> [<arg> ...]. Subcommands are:", "COUNT", "DOCS", "GETKEYS", "INFO", "LIST", "HELP"];
         Frame::Array(lines.iter().map(|line| Frame::Simple((*line).to_owned())).collect())
     } else if ["COUNT", "LIST", "GETKEYS", "HELP"].iter().any(|name| is(name)) {
         let name = String::from_utf8_lossy(subcommand).to_ascii_lowercase();
@@ -114,7 +113,8 @@ pub fn config(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
         return Err(wrong_arity("config|get").into());
     }
     let settings = settings(call.session);
-    let wanted = |name: &str| call.args.iter().skip(2).any(|pattern| glob::matches_ignore_case(pattern, name.as_bytes()));
+    let wanted =
+        |name: &str| call.args.iter().skip(2).any(|pattern| glob::matches_ignore_case(pattern, name.as_bytes()));
     let pairs = settings.iter().filter(|(name, _)| wanted(name)).map(|(name, value)| (text(name), text(value)));
     let frame = Frame::Map(pairs.collect());
     call.reply().frame(&frame);

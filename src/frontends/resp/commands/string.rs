@@ -22,7 +22,8 @@ pub fn get(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     } else {
         *call.misses += 1;
     }
-    write_value(call.replies, call.client.protocol, call.scratch, key, found).map_err(|fault| error::of_read(&fault))?;
+    write_value(call.replies, call.client.protocol, call.scratch, key, found)
+        .map_err(|fault| error::of_read(&fault))?;
     call.replies.hold(hold);
     Ok(())
 }

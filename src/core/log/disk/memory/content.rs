@@ -170,11 +170,7 @@ fn save(before: &mut BTreeMap<u64, Image>, number: u64, page: &Page, sector_in_p
         let mut image = [0; SECTOR_BYTES];
         let start = sector_in_page * SECTOR_BYTES;
         image.copy_from_slice(&page[start..start + SECTOR_BYTES]);
-        if image == ZEROS[..SECTOR_BYTES] {
-            Image::Zeros
-        } else {
-            Image::Bytes(Box::new(image))
-        }
+        if image == ZEROS[..SECTOR_BYTES] { Image::Zeros } else { Image::Bytes(Box::new(image)) }
     });
 }
 
@@ -198,10 +194,7 @@ mod tests {
         for position in (0..SEGMENT).step_by(1 << 20) {
             content.write(position, &[0; 1 << 20]);
         }
-        assert_eq!(
-            (content.len(), content.pages.len(), content.before.len()),
-            (SEGMENT, 0, 0)
-        );
+        assert_eq!((content.len(), content.pages.len(), content.before.len()), (SEGMENT, 0, 0));
         content.write(SEGMENT - 10, b"something");
         assert_eq!((content.pages.len(), content.before.len()), (1, 1));
     }

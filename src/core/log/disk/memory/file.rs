@@ -21,10 +21,7 @@ pub(super) struct MemoryFile {
 
 impl MemoryFile {
     pub(super) fn handle(shared: &Arc<Shared>, inode: &Arc<Inode>) -> Arc<dyn DiskFile> {
-        Arc::new(MemoryFile {
-            shared: Arc::clone(shared),
-            inode: Arc::clone(inode),
-        })
+        Arc::new(MemoryFile { shared: Arc::clone(shared), inode: Arc::clone(inode) })
     }
 }
 
@@ -47,8 +44,7 @@ impl DiskFile for MemoryFile {
         if end.is_none_or(|end| end > MAX_LEN) {
             return Err(ErrorKind::InvalidInput.into());
         }
-        self.shared
-            .admit(&mut world.gauge, Effect::Write(bytes.len()))?;
+        self.shared.admit(&mut world.gauge, Effect::Write(bytes.len()))?;
         self.inode.write().write(position, bytes);
         Ok(())
     }

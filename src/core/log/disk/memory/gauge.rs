@@ -55,10 +55,7 @@ pub(super) struct Gauge {
 impl Gauge {
     /// Whether this effect may happen now; if so it is counted, and the caller makes it happen.
     pub(super) fn admit(&mut self, effect: Effect) -> Result<(), Refusal> {
-        if self
-            .power_off_after
-            .is_some_and(|limit| self.effects >= limit)
-        {
+        if self.power_off_after.is_some_and(|limit| self.effects >= limit) {
             return Err(Refusal::PowerOff);
         }
         let counts = &mut self.counts;

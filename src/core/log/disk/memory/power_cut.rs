@@ -26,11 +26,7 @@ pub enum Unflushed<'a> {
     /// cut off is back.
     Length { file: &'a Path, from: u64, to: u64 },
     /// A change of a directory. `Lost` undoes it and every later one of that directory, unasked.
-    Entry {
-        directory: &'a Path,
-        name: &'a str,
-        change: EntryChange<'a>,
-    },
+    Entry { directory: &'a Path, name: &'a str, change: EntryChange<'a> },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -59,16 +55,8 @@ pub fn everything_kept() -> impl FnMut(Unflushed<'_>) -> Fate {
 pub fn torn(seed: u64) -> impl FnMut(Unflushed<'_>) -> Fate {
     let mut state = seed;
     move |unflushed| {
-        let lost_in_four = if matches!(unflushed, Unflushed::Entry { .. }) {
-            1
-        } else {
-            2
-        };
-        if splitmix64(&mut state) >> 62 < lost_in_four {
-            Fate::Lost
-        } else {
-            Fate::Kept
-        }
+        let lost_in_four = if matches!(unflushed, Unflushed::Entry { .. }) { 1 } else { 2 };
+        if splitmix64(&mut state) >> 62 < lost_in_four { Fate::Lost } else { Fate::Kept }
     }
 }
 
@@ -109,22 +97,12 @@ fn entry<'a>(directory: &'a Path, change: &'a Change) -> Unflushed<'a> {
         Change::Remove { name, .. } => (name, EntryChange::Removed),
         Change::Rename { from, to, .. } => (to, EntryChange::Renamed { from }),
     };
-    Unflushed::Entry {
-        directory,
-        name,
-        change,
-    }
+    Unflushed::Entry { directory, name, change }
 }
 
 fn cut_file(content: Content, file: &Path, choose: &mut Chooser<'_>) -> Content {
     let (from, to) = (content.flushed_len(), content.len());
-    let len = if from != to && choose(Unflushed::Length { file, from, to }) == Fate::Lost {
-        from
-    } else {
-        to
-    };
+    let len = if from != to && choose(Unflushed::Length { file, from, to }) == Fate::Lost { from } else { to };
     // A sector wholly cut off has nothing new to keep: it comes back with the length it belonged to.
-    content.after_cut(len, |position| {
-        position >= to || choose(Unflushed::Sector { file, position }) == Fate::Lost
-    })
+    content.after_cut(len, |position| position >= to || choose(Unflushed::Sector { file, position }) == Fate::Lost)
 }

@@ -68,11 +68,7 @@ fn every_outcome(disk: &MemoryDisk) -> Vec<MemoryDisk> {
 }
 
 fn distinct(outcomes: &[MemoryDisk]) -> usize {
-    outcomes
-        .iter()
-        .map(MemoryDisk::image_hash)
-        .collect::<BTreeSet<_>>()
-        .len()
+    outcomes.iter().map(MemoryDisk::image_hash).collect::<BTreeSet<_>>().len()
 }
 
 #[test]
@@ -86,10 +82,7 @@ fn what_was_flushed_survives_and_what_was_not_may_not() {
     let file = durable_file(&disk, "/d/f", b"flushed");
     file.write_at(0, b"CHANGED and longer").unwrap();
     assert_eq!(content(&all_lost(&disk), "/d/f").unwrap(), b"flushed");
-    assert_eq!(
-        content(&all_kept(&disk), "/d/f").unwrap(),
-        b"CHANGED and longer"
-    );
+    assert_eq!(content(&all_kept(&disk), "/d/f").unwrap(), b"CHANGED and longer");
     assert_eq!(content(&disk, "/d/f").unwrap(), b"CHANGED and longer");
 }
 
@@ -116,11 +109,7 @@ fn a_directory_is_durable_when_create_dir_returns_and_not_before() {
         disk.power_off_after(effects);
         disk.create_dir(path("/a/b")).unwrap_err();
         let left = all_lost(&disk);
-        assert_eq!(
-            left.exists(path("/a")).unwrap(),
-            effects >= 2,
-            "after {effects}"
-        );
+        assert_eq!(left.exists(path("/a")).unwrap(), effects >= 2, "after {effects}");
         assert!(!left.exists(path("/a/b")).unwrap());
         assert_eq!(every_outcome(&disk).len(), 1 + (effects % 2) as usize);
     }
@@ -137,16 +126,9 @@ fn unflushed_sectors_tear_independently() {
     for left in &outcomes {
         let bytes = content(left, "/d/f").unwrap();
         assert_eq!(bytes.len(), 2048);
-        assert_eq!(
-            (&bytes[..100], &bytes[1600..]),
-            (&[1; 100][..], &[1; 448][..])
-        );
+        assert_eq!((&bytes[..100], &bytes[1600..]), (&[1; 100][..], &[1; 448][..]));
         for piece in [100..512, 512..1024, 1024..1536, 1536..1600] {
-            assert!(
-                bytes[piece.clone()]
-                    .iter()
-                    .all(|byte| *byte == bytes[piece.start])
-            );
+            assert!(bytes[piece.clone()].iter().all(|byte| *byte == bytes[piece.start]));
         }
         edges.insert([bytes[100], bytes[512], bytes[1024], bytes[1536]]);
     }
@@ -159,11 +141,7 @@ fn a_lost_length_takes_what_lies_beyond_and_a_kept_one_shows_zeros() {
     let file = durable_file(&disk, "/d/f", &[1; 100]);
     file.write_at(100, &[2; 1000]).unwrap();
     let left = disk.after_power_cut(&mut |unflushed| match unflushed {
-        Unflushed::Length {
-            from: 100,
-            to: 1100,
-            ..
-        } => Fate::Lost,
+        Unflushed::Length { from: 100, to: 1100, .. } => Fate::Lost,
         Unflushed::Sector { position: 0, .. } => Fate::Kept,
         other => panic!("{other:?} lies beyond the end"),
     });
@@ -261,10 +239,7 @@ fn changes_of_a_directory_fall_as_a_prefix_and_directories_fall_apart() {
     }
     let mut seen = BTreeSet::new();
     for left in every_outcome(&disk) {
-        seen.insert((
-            left.list(path("/d")).unwrap().join(""),
-            left.list(path("/e")).unwrap().join(""),
-        ));
+        seen.insert((left.list(path("/d")).unwrap().join(""), left.list(path("/e")).unwrap().join("")));
     }
     let expected = ["", "3", "13", "123"].map(|d| ["", "x"].map(|e| (d.to_owned(), e.to_owned())));
     assert_eq!(seen, expected.into_iter().flatten().collect());
@@ -275,10 +250,7 @@ fn questions_come_in_one_order_and_a_seed_means_one_outcome() {
     let disk = MemoryDisk::new();
     let file = durable_file(&disk, "/d/b", &[1; 512]);
     file.write_at(0, &[2; 5000]).unwrap();
-    disk.create(path("/d/a"))
-        .unwrap()
-        .write_at(0, b"x")
-        .unwrap();
+    disk.create(path("/d/a")).unwrap().write_at(0, b"x").unwrap();
     disk.rename(path("/d/b"), path("/d/c")).unwrap();
     let ask = || {
         let mut asked = Vec::new();
@@ -294,9 +266,7 @@ fn questions_come_in_one_order_and_a_seed_means_one_outcome() {
     assert!(asked[0].contains("Created") && asked[1].contains(r#"Renamed { from: "b" }"#));
     assert!(asked[2].contains("/d/a") && asked[4].contains("/d/c"));
     let states = |seeds: std::ops::Range<u64>| -> Vec<u64> {
-        seeds
-            .map(|seed| disk.after_power_cut(&mut torn(seed)).image_hash())
-            .collect()
+        seeds.map(|seed| disk.after_power_cut(&mut torn(seed)).image_hash()).collect()
     };
     assert_eq!(states(0..200), states(0..200));
     assert!(states(0..200).into_iter().collect::<BTreeSet<_>>().len() > 100);

@@ -40,21 +40,10 @@ pub(super) enum Node {
 
 /// A change of a directory since it was flushed, with what undoing it needs.
 pub(super) enum Change {
-    Create {
-        name: String,
-    },
-    CreateDir {
-        name: String,
-    },
-    Rename {
-        from: String,
-        to: String,
-        replaced: Option<Arc<Inode>>,
-    },
-    Remove {
-        name: String,
-        file: Arc<Inode>,
-    },
+    Create { name: String },
+    CreateDir { name: String },
+    Rename { from: String, to: String, replaced: Option<Arc<Inode>> },
+    Remove { name: String, file: Arc<Inode> },
 }
 
 #[derive(Default)]
@@ -67,22 +56,18 @@ pub(super) struct Directory {
 impl Directory {
     /// The directory these names lead to.
     pub(super) fn descend(&self, names: &[&str]) -> io::Result<&Directory> {
-        names
-            .iter()
-            .try_fold(self, |directory, name| match directory.entries.get(*name) {
-                Some(Node::Directory(next)) => Ok(next),
-                Some(Node::File(_)) => Err(ErrorKind::NotADirectory.into()),
-                None => Err(ErrorKind::NotFound.into()),
-            })
+        names.iter().try_fold(self, |directory, name| match directory.entries.get(*name) {
+            Some(Node::Directory(next)) => Ok(next),
+            Some(Node::File(_)) => Err(ErrorKind::NotADirectory.into()),
+            None => Err(ErrorKind::NotFound.into()),
+        })
     }
 
     pub(super) fn descend_mut(&mut self, names: &[&str]) -> io::Result<&mut Directory> {
-        names.iter().try_fold(self, |directory, name| {
-            match directory.entries.get_mut(*name) {
-                Some(Node::Directory(next)) => Ok(next),
-                Some(Node::File(_)) => Err(ErrorKind::NotADirectory.into()),
-                None => Err(ErrorKind::NotFound.into()),
-            }
+        names.iter().try_fold(self, |directory, name| match directory.entries.get_mut(*name) {
+            Some(Node::Directory(next)) => Ok(next),
+            Some(Node::File(_)) => Err(ErrorKind::NotADirectory.into()),
+            None => Err(ErrorKind::NotFound.into()),
         })
     }
 
@@ -100,9 +85,7 @@ impl Directory {
             (None, _) => Err(ErrorKind::NotFound.into()),
             (Some(Node::File(_)), Some(Node::Directory(_))) => Err(ErrorKind::IsADirectory.into()),
             (Some(Node::Directory(_)), Some(Node::File(_))) => Err(ErrorKind::NotADirectory.into()),
-            (Some(Node::Directory(_)), Some(Node::Directory(_))) => {
-                Err(ErrorKind::DirectoryNotEmpty.into())
-            }
+            (Some(Node::Directory(_)), Some(Node::Directory(_))) => Err(ErrorKind::DirectoryNotEmpty.into()),
             (Some(_), None) | (Some(Node::File(_)), Some(Node::File(_))) => Ok(()),
         }
     }
@@ -110,21 +93,15 @@ impl Directory {
     /// The name is free: the caller has looked.
     pub(super) fn create(&mut self, name: &str) -> Arc<Inode> {
         let file = Arc::new(Inode::default());
-        self.entries
-            .insert(name.to_owned(), Node::File(Arc::clone(&file)));
-        self.unflushed.push(Change::Create {
-            name: name.to_owned(),
-        });
+        self.entries.insert(name.to_owned(), Node::File(Arc::clone(&file)));
+        self.unflushed.push(Change::Create { name: name.to_owned() });
         file
     }
 
     /// The name is free: the caller has looked.
     pub(super) fn create_dir(&mut self, name: &str) {
-        self.entries
-            .insert(name.to_owned(), Node::Directory(Directory::default()));
-        self.unflushed.push(Change::CreateDir {
-            name: name.to_owned(),
-        });
+        self.entries.insert(name.to_owned(), Node::Directory(Directory::default()));
+        self.unflushed.push(Change::CreateDir { name: name.to_owned() });
     }
 
     /// Allowed by `may_rename`.
@@ -142,10 +119,7 @@ impl Directory {
     /// The name is a file's: the caller has looked.
     pub(super) fn remove(&mut self, name: &str) {
         if let Some(Node::File(file)) = self.entries.remove(name) {
-            self.unflushed.push(Change::Remove {
-                name: name.to_owned(),
-                file,
-            });
+            self.unflushed.push(Change::Remove { name: name.to_owned(), file });
         }
     }
 
@@ -178,14 +152,8 @@ impl Directory {
     /// An independent copy of the whole tree, flushed and unflushed. A file has one name, so each inode
     /// is met once, in the tree or in the change that took its name away.
     pub(super) fn copy(&self) -> Directory {
-        let entries = self
-            .entries
-            .iter()
-            .map(|(name, node)| (name.clone(), node.copy()));
-        Directory {
-            entries: entries.collect(),
-            unflushed: self.unflushed.iter().map(Change::copy).collect(),
-        }
+        let entries = self.entries.iter().map(|(name, node)| (name.clone(), node.copy()));
+        Directory { entries: entries.collect(), unflushed: self.unflushed.iter().map(Change::copy).collect() }
     }
 }
 
@@ -203,10 +171,7 @@ impl Change {
         match self {
             Change::Create { name } => Change::Create { name: name.clone() },
             Change::CreateDir { name } => Change::CreateDir { name: name.clone() },
-            Change::Remove { name, file } => Change::Remove {
-                name: name.clone(),
-                file: file.copy(),
-            },
+            Change::Remove { name, file } => Change::Remove { name: name.clone(), file: file.copy() },
             Change::Rename { from, to, replaced } => Change::Rename {
                 from: from.clone(),
                 to: to.clone(),

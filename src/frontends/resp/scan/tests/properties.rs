@@ -15,11 +15,7 @@ fn a_value_that_is_too_long_takes_no_more_room_than_a_piece() {
     }
     client.receive(b"\r\nPING\r\n");
     assert_eq!(client.events, ["SET|<oversize>|<oversize>", "PING"]);
-    assert!(
-        client.most_buffered < 1100,
-        "{} bytes",
-        client.most_buffered
-    );
+    assert!(client.most_buffered < 1100, "{} bytes", client.most_buffered);
 }
 
 #[test]
@@ -42,9 +38,7 @@ fn the_room_of_a_large_request_is_given_back() {
 
 fn looked_per_byte(script: &[u8], piece_bytes: usize, requests: usize) -> f64 {
     let mut client = Client::new(MAX_VALUE_BYTES, true);
-    script
-        .chunks(piece_bytes)
-        .for_each(|piece| client.receive(piece));
+    script.chunks(piece_bytes).for_each(|piece| client.receive(piece));
     assert_eq!(client.events.len(), requests);
     assert!(client.scanner.looked > 0);
     client.scanner.looked as f64 / script.len() as f64
@@ -90,10 +84,7 @@ fn receive_in_pieces(client: &mut Client, script: &[u8], sizes: &[usize]) {
 }
 
 fn request() -> impl Strategy<Value = (Vec<Vec<u8>>, bool)> {
-    (
-        prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..8),
-        any::<bool>(),
-    )
+    (prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..8), any::<bool>())
 }
 
 /// Bytes that often are nearly a request.

@@ -15,10 +15,7 @@ fn a_failed_flush_leaves_everything_unflushed_and_fails_once() {
     let error = file.flush().unwrap_err();
     assert_eq!(error.raw_os_error(), Some(5));
     assert_eq!(content(&all_lost(&disk), "/d/f").unwrap(), b"old");
-    assert_eq!(
-        (disk.counts().failed_flushes, disk.effects()),
-        (1, before + 4)
-    );
+    assert_eq!((disk.counts().failed_flushes, disk.effects()), (1, before + 4));
     file.flush().unwrap();
     assert_eq!(content(&all_lost(&disk), "/d/f").unwrap(), b"new");
 }
@@ -29,10 +26,7 @@ fn a_failed_write_writes_nothing_and_fails_once() {
     let file = durable_file(&disk, "/d/f", b"old");
     disk.fail_writes(2);
     file.write_at(0, b"new").unwrap();
-    assert_eq!(
-        file.write_at(0, b"???").unwrap_err().raw_os_error(),
-        Some(5)
-    );
+    assert_eq!(file.write_at(0, b"???").unwrap_err().raw_os_error(), Some(5));
     assert_eq!(content(&disk, "/d/f").unwrap(), b"new");
     file.write_at(0, b"???").unwrap();
     assert_eq!((disk.counts().writes, disk.counts().failed_writes), (3, 1));
@@ -104,10 +98,7 @@ fn without_power_every_call_fails_and_says_so() {
     ];
     for (number, error) in failures.into_iter().enumerate() {
         let error = error.unwrap_or_else(|| panic!("call {number} got through"));
-        assert_eq!(
-            (error.kind(), error.to_string().as_str()),
-            (ErrorKind::Other, "the power is off")
-        );
+        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Other, "the power is off"));
     }
     assert_eq!(disk.image_hash(), before);
     drop(held);

@@ -73,11 +73,7 @@ struct Model {
 impl Model {
     fn new() -> Model {
         // Two effects made the directory.
-        Model {
-            tables: vec![Names::new()],
-            effects: 2,
-            ..Model::default()
-        }
+        Model { tables: vec![Names::new()], effects: 2, ..Model::default() }
     }
 
     fn file(&mut self, name: u8) -> Option<&mut FileModel> {
@@ -102,14 +98,8 @@ impl Model {
                 }
                 *len > 0
             }),
-            Op::SetLen(name, len) => self
-                .file(*name)
-                .map(|file| file.live.resize(*len, 0))
-                .is_some(),
-            Op::Flush(name) => self
-                .file(*name)
-                .map(|file| file.durable = file.live.clone())
-                .is_some(),
+            Op::SetLen(name, len) => self.file(*name).map(|file| file.live.resize(*len, 0)).is_some(),
+            Op::Flush(name) => self.file(*name).map(|file| file.durable = file.live.clone()).is_some(),
             Op::Rename(from, to) => {
                 from != to && {
                     let moved = self.names.remove(from);
@@ -127,36 +117,25 @@ impl Model {
     }
 
     fn contents(&self, names: &Names, of: fn(&FileModel) -> &Vec<u8>) -> BTreeMap<u8, Vec<u8>> {
-        names
-            .iter()
-            .map(|(name, file)| (*name, of(&self.files[*file]).clone()))
-            .collect()
+        names.iter().map(|(name, file)| (*name, of(&self.files[*file]).clone())).collect()
     }
 }
 
 fn contents_of(disk: &MemoryDisk) -> BTreeMap<u8, Vec<u8>> {
     let names = disk.list(path("/d")).unwrap();
     let names = names.iter().map(|name| name.parse().unwrap());
-    names
-        .map(|name| (name, content(disk, &name_of(name)).unwrap()))
-        .collect()
+    names.map(|name| (name, content(disk, &name_of(name)).unwrap())).collect()
 }
 
 fn padded(bytes: &[u8], sector: usize, len: usize) -> Vec<u8> {
     let end = (sector + 512).min(len);
-    (sector..end)
-        .map(|at| bytes.get(at).copied().unwrap_or(0))
-        .collect()
+    (sector..end).map(|at| bytes.get(at).copied().unwrap_or(0)).collect()
 }
 
 /// Whether these bytes are made of the live and the durable length and sectors of the file. A file
 /// that lost its name in the live table may only come back durable.
 fn may_be_left(bytes: &[u8], file: &FileModel, named: bool) -> bool {
-    let lives: &[&Vec<u8>] = if named {
-        &[&file.live, &file.durable]
-    } else {
-        &[&file.durable]
-    };
+    let lives: &[&Vec<u8>] = if named { &[&file.live, &file.durable] } else { &[&file.durable] };
     let len = bytes.len();
     lives.iter().any(|from| from.len() == len)
         && (0..len).step_by(512).all(|sector| {
