@@ -16,3 +16,4 @@ pub mod frontends;
 pub mod memory;
 pub mod metrics;
 pub mod rt;
+pub mod teeth;

@@ -20,6 +20,7 @@ use crate::core::log::scan::{self, ScannedBatch};
 use crate::core::log::segment::{self, HeaderRead, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::core::log::writer::{Active, LogOptions, LogWriter, Tail};
 use crate::core::types::{Epoch, Generation, Index, Location, Offset, ReplicaId, SegmentNo};
+use crate::teeth::{Tooth, bites};
 
 /// The first batch of a log has this index: every group starts as if trimmed below it.
 pub const FIRST_INDEX: Index = Index(2);
@@ -124,7 +125,7 @@ impl Recovered {
         let path = self.path(number);
         let reading = |source| OpenError::Unusable { path: path.clone(), doing: "reading", source };
         let file = self.disk.open(&path).map_err(reading)?;
-        if refresh {
+        if refresh && !bites(Tooth::NoFlushAfterRecovery) {
             // A tail that was only in the page cache when the process died must not be served and then lost: make it
             // durable, drop the cache, and judge what the disk gives back.
             file.flush().map_err(|source| OpenError::FlushFailed { path: path.clone(), source })?;
@@ -239,7 +240,9 @@ impl Recovered {
                 if plan.cut.is_some() {
                     fill_with_zeros(&*segment.file, at).map_err(failed)?;
                 }
-                segment.file.flush().map_err(failed)?;
+                if !bites(Tooth::NoFlushAfterRecovery) {
+                    segment.file.flush().map_err(failed)?;
+                }
                 self.disk.flush_dir(&self.dir).map_err(failed)?;
                 segment.file.set_len(at).map_err(failed)?;
             } else {

@@ -22,6 +22,7 @@ use crate::core::shard::flusher::Flusher;
 use crate::core::shard::machine::Work;
 use crate::core::types::{Index, Millis};
 use crate::rt;
+use crate::teeth::{Tooth, bites};
 
 /// Why a driver ended before it was asked to.
 #[derive(Debug)]
@@ -62,6 +63,8 @@ pub struct Driver {
     /// When the oldest unflushed batch was appended.
     unflushed_since: Option<Millis>,
     spare_ordered: Option<rt::Task<io::Result<Spare>>>,
+    /// Somebody waits for the spare: no more pauses.
+    hurry: Arc<AtomicBool>,
     sessions: Arc<AtomicUsize>,
 }
 
@@ -91,6 +94,7 @@ impl Driver {
             closing: Arc::default(),
             unflushed_since: None,
             spare_ordered: None,
+            hurry: Arc::default(),
             sessions: Arc::default(),
         }
     }
@@ -117,6 +121,9 @@ impl Driver {
     fn try_run_to_idle(&mut self) -> Result<(), DriverError> {
         while let Some(work) = self.next_work()? {
             self.append(&work)?;
+            if bites(Tooth::AcknowledgeBeforeFlush) {
+                self.settle()?;
+            }
             if self.flushes_each_batch() {
                 self.flush_here()?;
             }
@@ -258,7 +265,10 @@ impl Driver {
         if !self.log.has_unflushed() {
             return Ok(());
         }
-        let result = self.log.flush_target().map_or(Ok(()), |file| file.flush());
+        let result = match self.log.flush_target() {
+            Some(file) if !bites(Tooth::SkipFlush) => file.flush(),
+            _ => Ok(()),
+        };
         self.flushed(result)
     }
 
@@ -271,7 +281,9 @@ impl Driver {
         if self.shard.frontier.waiting() >= self.sessions.load(Ordering::Relaxed) {
             return self.flush_here();
         }
-        let Some(file) = self.log.flush_target() else { return Ok(()) };
+        let Some(file) = self.log.flush_target().filter(|_| !bites(Tooth::SkipFlush)) else {
+            return self.flushed(Ok(()));
+        };
         let result = flusher.flush(file).await;
         self.flushed(result)
     }
@@ -287,7 +299,8 @@ impl Driver {
         if self.spare_ordered.is_none()
             && let Some(order) = self.log.spare_wanted()
         {
-            self.spare_ordered = Some(rt::spawn(make_spare(order)));
+            self.hurry.store(false, Ordering::Relaxed);
+            self.spare_ordered = Some(rt::spawn(make_spare(order, Arc::clone(&self.hurry))));
         }
     }
 
@@ -297,6 +310,7 @@ impl Driver {
         if !self.log.fits(bytes)
             && let Some(task) = self.spare_ordered.take()
         {
+            self.hurry.store(true, Ordering::Relaxed);
             let spare = task.await.map_err(DriverError::Log)?;
             self.log.accept_spare(spare);
         }
@@ -313,12 +327,14 @@ impl Driver {
 }
 
 /// Makes the next segment's file in small flushed pieces, so that no batch waits long behind one.
-async fn make_spare(mut order: SpareOrder) -> io::Result<Spare> {
+async fn make_spare(mut order: SpareOrder, hurry: Arc<AtomicBool>) -> io::Result<Spare> {
     loop {
         match rt::unblock(move || order.fill(ZERO_FILL_BYTES)).await? {
             Progress::Done(spare) => return Ok(spare),
             Progress::More(rest) => order = rest,
         }
-        rt::sleep_ms(ZERO_FILL_PAUSE_MS).await;
+        if !hurry.load(Ordering::Relaxed) {
+            rt::sleep_ms(ZERO_FILL_PAUSE_MS).await;
+        }
     }
 }

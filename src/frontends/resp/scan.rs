@@ -76,7 +76,7 @@ pub struct Scanner {
     searched: usize,
     /// Arguments still to come.
     missing: usize,
-    /// What the bulks so far have declared together, in bytes.
+    /// What the bulks so far that are kept have declared together, in bytes.
     declared_bytes: usize,
     spans: Vec<Span>,
     /// How many of `spans` were not kept.
@@ -282,8 +282,10 @@ impl Scanner {
         if len > limits::UNAUTHENTICATED_MAX_BULK_BYTES && !self.authenticated {
             return Err(ProtocolError::UnauthenticatedBulkLength);
         }
-        // Cannot overflow: both were held to a limit before.
-        self.declared_bytes += len;
+        // A bulk that is dropped as it arrives takes no room. The sum cannot overflow: both were held to a limit before.
+        if len <= self.max_value_bytes {
+            self.declared_bytes += len;
+        }
         if self.declared_bytes > limits::MAX_REQUEST_BYTES {
             return Err(ProtocolError::RequestTooLarge);
         }

@@ -1,0 +1,44 @@
+//! Seeded faults: what the tests must be able to notice.
+//!
+//! Promise: without the feature `teeth` every one of them is the constant `false` and leaves no trace in the binary.
+//! With it, the one named by the environment variable `HEARTH_TOOTH` bites. `./check teeth` runs each with the test
+//! that must fail. Must never be shipped.
+
+/// A fault.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tooth {
+    /// A batch's flush is reported as done and never asked for.
+    SkipFlush,
+    /// The tail found at an unclean open is not flushed before it is served.
+    NoFlushAfterRecovery,
+    /// A batch is acknowledged before its flush.
+    AcknowledgeBeforeFlush,
+}
+
+impl Tooth {
+    /// The name in `HEARTH_TOOTH`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SkipFlush => "skip-flush",
+            Self::NoFlushAfterRecovery => "no-flush-after-recovery",
+            Self::AcknowledgeBeforeFlush => "acknowledge-before-flush",
+        }
+    }
+}
+
+/// Whether this fault bites.
+#[cfg(feature = "teeth")]
+#[must_use]
+pub fn bites(tooth: Tooth) -> bool {
+    use std::sync::OnceLock;
+    static CHOSEN: OnceLock<String> = OnceLock::new();
+    CHOSEN.get_or_init(|| std::env::var("HEARTH_TOOTH").unwrap_or_default()) == tooth.name()
+}
+
+/// Whether this fault bites: never, in this build.
+#[cfg(not(feature = "teeth"))]
+#[must_use]
+pub const fn bites(_tooth: Tooth) -> bool {
+    false
+}

@@ -1,0 +1,14 @@
+//! What every black-box test needs: a broker process, a small RESP2 client, a directory that goes away, seeded draws.
+//!
+//! Promises that no process and no directory outlives its test, also when the test panics. Knows the command line and
+//! RESP2; must never know a file of the data directory or any library of the broker.
+
+mod broker;
+mod client;
+mod random;
+mod scratch;
+
+pub use broker::{Broker, Launch, Refusal};
+pub use client::{Broken, Client, Reply};
+pub use random::Random;
+pub use scratch::Scratch;
