@@ -100,8 +100,10 @@ fn main() {
     let root = std::env::temp_dir().join(format!("hearth-bench-core-{}", std::process::id()));
     println!("| disk | SET, 1 to a batch | 16 to a batch | 800 to a batch | look-up | GET |");
     println!("|---|---|---|---|---|---|");
-    let disks: [(&str, Arc<dyn Disk>, &Path); 2] =
-        [("memory", Arc::new(MemoryDisk::new()), Path::new("/bench")), ("files, not flushed", Arc::new(RealDisk), &root)];
+    let disks: [(&str, Arc<dyn Disk>, &Path); 2] = [
+        ("memory", Arc::new(MemoryDisk::new()), Path::new("/bench")),
+        ("files, not flushed", Arc::new(RealDisk), &root),
+    ];
     for (name, disk, root) in disks {
         let mut bench = Bench::open(disk, root);
         bench.set(800);

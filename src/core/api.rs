@@ -7,7 +7,8 @@
 //! drop(turn);                            // staged: the shards' drivers take it from here
 //! settle(&routes, holds).await           // what each answer was waiting for
 //! ```
-//! Promise: requests of one turn see each other in order and its writes to one shard are staged as one piece; an answer
+//! Promise: requests of one turn see each other in order, and no other client's write comes between its writes to one
+//! shard; they are one batch unless that would be longer than a batch may be. One request is always whole. An answer
 //! with a [`Hold`] may leave only when its fate is [`Fate::Applied`]. Must never know a protocol.
 
 use std::sync::{Arc, MutexGuard};

@@ -21,11 +21,12 @@ use crate::core::log::disk::Disk;
 use crate::core::log::open::{FIRST_OFFSET, FoundBatch, OpenReport, recover};
 use crate::core::log::writer::LogOptions;
 use crate::core::log::{FORMAT, FsyncPolicy, segment};
+use crate::core::record::control::ControlRecord;
 use crate::core::shard::Shard;
-use crate::core::shard::apply::apply;
+use crate::core::shard::apply::{Applied, apply};
 use crate::core::shard::driver::{Driver, DriverError};
 use crate::core::shard::machine::{Bounds, Machine, MachineStart};
-use crate::core::types::{Generation, Index, Offset, ShardId};
+use crate::core::types::{Epoch, Generation, Index, Offset, ShardId};
 
 const LOCK_FILE: &str = "hearth.lock";
 const NODE_FILE: &str = "node.toml";
@@ -111,10 +112,25 @@ impl Store {
         if store.disk.exists(&root.join(NODE_FILE)).map_err(OpenError::unusable(root, "listing it"))? {
             store.node = store.read_node()?;
         } else {
+            store.flush_way_here()?;
             store.node.broker = format!("{:016x}", store.entropy.number());
             store.write_node()?;
         }
         Ok(store)
+    }
+
+    /// Flushes every entry that leads to the directory: an earlier process may have made them and died before it did.
+    /// Done before `node.toml` is written, so a directory that has one is durable.
+    fn flush_way_here(&self) -> Result<(), OpenError> {
+        for ancestor in self.root.ancestors().skip(1) {
+            let dir = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
+            match self.disk.flush_dir(dir) {
+                // Not ours to read, so not ours to have made.
+                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
+                flushed => flushed.map_err(OpenError::unusable(dir, "flushing it"))?,
+            }
+        }
+        Ok(())
     }
 
     fn read_node(&self) -> Result<Node, OpenError> {
@@ -195,15 +211,16 @@ impl Store {
             self.options.segment_bytes.unwrap_or_else(|| segment_bytes_for(self.options.max_value_bytes));
         let options = LogOptions { shard: id.clone(), segment_bytes, policy, entropy: Arc::clone(&self.entropy) };
         let index = Arc::new(KeyIndex::default());
-        let mut replayed = Replayed { generations: Vec::new(), applied_next: FIRST_OFFSET };
+        let mut replayed = Replayed { generations: Vec::new(), applied_next: FIRST_OFFSET, epoch: None };
         let mut recovered = recover(Arc::clone(&self.disk), dir, options, |found| {
-            replayed.generations_of(found);
-            replayed.applied_next = found.header.next_offset();
-            apply(&found.header, &found.bytes, found.location, &index).map(drop).map_err(|error| OpenError::Damaged {
+            let applied = apply(&found.header, &found.bytes, found.location, &index);
+            let applied = applied.map_err(|error| OpenError::Damaged {
                 path: dir.join(segment::file_name(found.location.segment)),
                 at: u64::from(found.location.position),
                 what: error.to_string(),
-            })
+            });
+            replayed.note(found, applied?);
+            Ok(())
         })?;
         let broken = |what: String| OpenError::Damaged { path: dir.to_owned(), at: 0, what };
         if known && recovered.is_new() {
@@ -231,7 +248,8 @@ impl Store {
             applied_next: replayed.applied_next,
             next_offset: log.tail().next_offset,
             flushed: log.flushed(),
-            epoch_due: (report.created || report.new_epoch).then_some(report.epoch),
+            // Not only when it is new: an earlier process may have died between choosing it and logging it.
+            epoch_due: (replayed.epoch != Some(report.epoch)).then_some(report.epoch),
         });
         let shard = Arc::new(Shard::new(machine, log.segments()));
         let mut driver = Driver::new(Arc::clone(&shard), log, policy, Arc::clone(&self.clock));
@@ -247,16 +265,24 @@ impl Store {
     }
 }
 
+/// What replaying the committed batches told beside the index.
 struct Replayed {
+    /// The first index of each generation.
     generations: Vec<(Index, Generation)>,
     applied_next: Offset,
+    /// The newest epoch the log names.
+    epoch: Option<Epoch>,
 }
 
 impl Replayed {
-    fn generations_of(&mut self, found: &FoundBatch) {
+    fn note(&mut self, found: &FoundBatch, applied: Applied) {
         let generation = found.header.generation;
         if self.generations.last().is_none_or(|last| last.1 != generation) {
             self.generations.push((found.header.index, generation));
+        }
+        self.applied_next = found.header.next_offset();
+        if let Applied::Control(ControlRecord::Epoch(epoch)) = applied {
+            self.epoch = Some(epoch);
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::support::{Client, Launch, Reply, Scratch};
 const CONNECTIONS: u64 = 16;
 const SETS_EACH: u64 = 200;
 /// Flushes of opening and closing: new files, directories, anchor, clean-stop mark.
-const OTHER_FLUSHES: u64 = 24;
+const OTHER_FLUSHES: u64 = 96;
 
 #[derive(Debug, Clone, Copy)]
 struct Counts {

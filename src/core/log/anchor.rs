@@ -201,3 +201,6 @@ impl Anchor {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -134,7 +134,11 @@ impl Recovered {
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
         let read = file.read_at(0, &mut bytes).map_err(reading)?;
         let header = SegmentHeader::decode(&bytes[..read], &self.options.shard, number);
-        let HeaderRead::Sound(sound) = &header else { return Ok(SegmentFacts { number, header, scan: None }) };
+        let HeaderRead::Sound(sound) = &header else {
+            let content_behind_zeros = header == HeaderRead::Zero
+                && !scan::is_zero_from(&*file, SEGMENT_HEADER_BYTES as u64).map_err(reading)?;
+            return Ok(SegmentFacts { number, header, scan: None, content_behind_zeros });
+        };
         let segment = Arc::new(Segment { number, salt: sound.salt, file: Arc::clone(&file) });
         self.segments.push(segment);
         let scan = scan::scan(&*file, sound, |batch| self.take(number, &batch, floor, replay).map_err(ScanError::Open))
@@ -142,7 +146,7 @@ impl Recovered {
                 ScanError::Open(error) => error,
                 ScanError::Io(source) => reading(source),
             })?;
-        Ok(SegmentFacts { number, header, scan: Some(scan) })
+        Ok(SegmentFacts { number, header, scan: Some(scan), content_behind_zeros: false })
     }
 
     /// Holds a batch back until a later one, or the anchor, says that it is committed.

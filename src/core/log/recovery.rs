@@ -17,12 +17,14 @@ pub enum AnchorFacts {
     Sound(AnchorState),
 }
 
-/// One segment file as found; scanned when its header is sound.
+/// One segment file as found: scanned when its header is sound, looked through when it is zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentFacts {
     pub number: SegmentNo,
     pub header: HeaderRead,
     pub scan: Option<SegmentScan>,
+    /// For a header of zeros: whether anything but zeros follows it.
+    pub content_behind_zeros: bool,
 }
 
 /// What opening will do.
@@ -87,14 +89,18 @@ pub fn plan(anchor: &AnchorFacts, segments: &[SegmentFacts]) -> Plan {
         }
     }
     let newest = segments.iter().rposition(|segment| segment.header != HeaderRead::Zero);
+    // R2: a header is flushed before a batch follows it, so zeros with something behind them have lost their header.
+    if let Some(lost) = segments.iter().find(|segment| segment.content_behind_zeros) {
+        return Damage::in_segment(lost.number, 0, "its header is zeros, but something else follows it");
+    }
     let state = match (anchor, newest) {
-        // R2: neither anchor nor header was ever flushed, so nothing was ever acknowledged.
+        // R3: neither anchor nor header was ever flushed, so nothing was ever acknowledged.
         (AnchorFacts::Absent, None) => return Plan::Create { remove: segments.iter().map(|s| s.number).collect() },
-        // R3: a segment is begun only after the anchor is flushed.
+        // R4: a segment is begun only after the anchor is flushed.
         (AnchorFacts::Absent, Some(at)) => {
             return Damage::in_segment(segments[at].number, 0, "the segment holds data but its anchor file is missing");
         }
-        // R4: an anchor is never without one sound place.
+        // R5: an anchor is never without one sound place.
         (AnchorFacts::Damaged | AnchorFacts::OtherFormat(_), _) => {
             return Plan::Refuse(Damage {
                 segment: None,
@@ -106,7 +112,7 @@ pub fn plan(anchor: &AnchorFacts, segments: &[SegmentFacts]) -> Plan {
     };
     let (held, spare) = segments.split_at(newest.map_or(0, |at| at + 1));
     let mut open = OpenPlan {
-        // R5: a file whose header is zeros was made ahead, or its first write was torn: no flush of it ever returned.
+        // R6: a file of zeros was made ahead, or its header never reached the disk.
         remove: spare.iter().map(|segment| segment.number).collect(),
         cut: None,
         unclean: !state.clean_stop,
@@ -126,17 +132,17 @@ pub fn plan(anchor: &AnchorFacts, segments: &[SegmentFacts]) -> Plan {
     check_tail(state, open, claim)
 }
 
-/// Rows R6 to R10: one segment against the one before it.
+/// Rows R7 to R11: one segment against the one before it.
 fn check_segment(segment: &SegmentFacts, is_newest: bool, open: &mut OpenPlan, claim: &mut Index) -> Result<(), Plan> {
     let number = segment.number;
     let (header, scan) = match (&segment.header, &segment.scan) {
         (HeaderRead::Sound(header), Some(scan)) => (header, scan),
-        // R6: a header is one sector, so it cannot be torn.
+        // R7: a header is one sector, so it cannot be torn.
         (HeaderRead::Damaged(what), _) => return Err(Damage::in_segment(number, 0, *what)),
-        // R7: zeros where a later segment proves that a header was flushed.
+        // R8: zeros where a later segment proves that a header was flushed.
         _ => return Err(Damage::in_segment(number, 0, "its header is zeros, but a later segment exists")),
     };
-    // R8: each segment begins where the one before ended.
+    // R9: each segment begins where the one before ended.
     if !follows(header, open) {
         let what = format!(
             "it begins at batch {} and offset {}, but the log before it ends at batch {} and offset {}",
@@ -146,11 +152,11 @@ fn check_segment(segment: &SegmentFacts, is_newest: bool, open: &mut OpenPlan, c
     }
     *claim = (*claim).max(scan.claim);
     if let End::Unsound { may_be_torn, later_claim, what } = &scan.end {
-        // R9: a segment is flushed before the next one is begun, and what cannot be torn is damage.
+        // R10: a segment is flushed before the next one is begun, and what cannot be torn is damage.
         if !is_newest || !may_be_torn {
             return Err(Damage::in_segment(number, scan.end_at, what.clone()));
         }
-        // R10: the unfinished batch is cut, unless something says that it was flushed (R11 looks at the claims).
+        // R11: the unfinished batch is cut, unless something says that it was flushed (R12 looks at the claims).
         *claim = (*claim).max(later_claim.unwrap_or_default());
         open.cut = Some((number, scan.end_at));
     }
@@ -167,26 +173,29 @@ fn follows(header: &SegmentHeader, open: &OpenPlan) -> bool {
         && header.previous_generation == open.generation
 }
 
-/// Rows R11 to R14: the tail against everything known to be flushed.
+/// Rows R12 to R15: the tail against everything known to be flushed.
 fn check_tail(state: &AnchorState, open: OpenPlan, claim: Index) -> Plan {
     let (segment, at) = open.active.map_or((None, 0), |(number, at)| (Some(number), at));
     let last = Index(open.next_index.0 - 1);
-    // R11: batches that were flushed are missing.
+    // R12: batches that were flushed are missing.
     if claim > last {
         let what = format!("the log ends with batch {} here, but batch {} was flushed", last.0, claim.0);
         return Plan::Refuse(Damage { segment, at, what });
     }
-    // R12: after a clean stop nothing may stand behind the noted tail.
+    // R13: after a clean stop nothing may stand behind the noted tail.
     if state.clean_stop && (open.cut.is_some() || state.flushed != last) {
         let what = format!("the broker stopped cleanly after batch {}, but something else follows it", state.flushed.0);
         return Plan::Refuse(Damage { segment, at, what });
     }
-    // R13: a vote is flushed to both places of the anchor before its generation writes.
+    // R14: a vote is flushed to both places of the anchor before its generation writes.
     if open.generation > state.generation {
         let what =
             format!("the log holds generation {}, but the anchor knows only {}", open.generation.0, state.generation.0);
         return Plan::Refuse(Damage { segment, at, what });
     }
-    // R14: everything else opens; after an unclean stop flushed, cut, and going on in a new segment (`open.rs`).
+    // R15: everything else opens; after an unclean stop flushed, cut, and going on in a new segment (`open.rs`).
     Plan::Open(open)
 }
+
+#[cfg(test)]
+mod tests;

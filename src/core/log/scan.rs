@@ -104,6 +104,14 @@ pub fn scan<E: From<io::Error>>(
     }
 }
 
+/// Whether a file holds nothing but zeros from `at` on.
+///
+/// # Errors
+/// Whatever the disk reports.
+pub fn is_zero_from(file: &dyn DiskFile, at: u64) -> io::Result<bool> {
+    Window::new(file)?.is_zero_from(at)
+}
+
 /// Why no sound batch stands at a position; the length is known when the header was sound.
 struct Fault {
     error: FrameError,
@@ -223,3 +231,6 @@ impl<'f> Window<'f> {
         Ok(false)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -170,16 +170,14 @@ impl LogWriter {
 
     fn try_append(&mut self, batch: &[u8], place: Place, now: Millis) -> io::Result<Location> {
         assert_eq!(place.index, self.tail.next_index, "batches are appended in order");
-        self.buffer.clear();
         if !self.fits(batch.len()) {
             self.begin_segment(batch.len(), now)?;
         }
         let Some(active) = self.active.as_mut() else { return Err(io::Error::other("no segment to append to")) };
-        // A new segment's header goes out in the same write as its first batch.
-        let start = if self.buffer.is_empty() { active.tail } else { 0 };
+        self.buffer.clear();
         let header = frame::seal_into(&mut self.buffer, batch, place, active.segment.salt)
             .map_err(|error| io::Error::other(format!("a batch that is not as built: {error:?}")))?;
-        active.segment.file.write_at(start, &self.buffer)?;
+        active.segment.file.write_at(active.tail, &self.buffer)?;
         let position = active.tail as u32;
         active.tail += u64::from(header.length);
         self.tail =
@@ -196,7 +194,8 @@ impl LogWriter {
         self.active.as_ref().is_some_and(|active| active.tail + bytes as u64 <= active.capacity)
     }
 
-    /// Flushes and ends the active segment and puts the next one's header into the write buffer.
+    /// Flushes and ends the active segment and begins the next one. Its header is flushed before a batch follows it, so
+    /// that a header of zeros always means that nothing was ever written behind it.
     fn begin_segment(&mut self, batch_bytes: usize, now: Millis) -> io::Result<()> {
         if batch_bytes + SEGMENT_HEADER_BYTES > self.options.segment_bytes as usize {
             return Err(io::Error::other(format!("a batch of {batch_bytes} bytes is larger than a segment")));
@@ -224,7 +223,8 @@ impl LogWriter {
             configuration_index: state.configuration_index,
             created: now,
         };
-        self.buffer.extend_from_slice(&header.encode());
+        spare.file.write_at(0, &header.encode())?;
+        spare.file.flush()?;
         let segment = Arc::new(Segment { number: spare.number, salt: header.salt, file: spare.file });
         self.segments.push(Arc::clone(&segment));
         self.next_segment = SegmentNo(spare.number.0 + 1);
@@ -267,10 +267,10 @@ impl LogWriter {
         self.flushed.next() < self.tail.next_index
     }
 
-    /// The file whose flush makes everything appended so far durable.
+    /// The file whose flush makes everything appended so far durable; none after a failure: no flush is tried again.
     #[must_use]
     pub fn flush_target(&self) -> Option<Arc<dyn DiskFile>> {
-        self.active.as_ref().map(|active| Arc::clone(&active.segment.file))
+        self.active.as_ref().filter(|_| !self.failed).map(|active| Arc::clone(&active.segment.file))
     }
 
     /// Takes the result of flushing [`LogWriter::flush_target`] after batch `upto` was appended.

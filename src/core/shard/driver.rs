@@ -144,13 +144,18 @@ impl Driver {
         self.fail_on_error(result)
     }
 
-    /// Marks a clean stop: everything is flushed and nothing will follow.
+    /// Marks a clean stop: everything is flushed, and what is staged from here on is refused.
     ///
     /// # Errors
     /// As [`Driver::run_to_idle`].
     pub fn close(&mut self) -> Result<(), DriverError> {
         self.run_to_idle()?;
         let result = self.flush_here().and_then(|()| self.log.note_flushed(true).map_err(DriverError::Log));
+        if result.is_ok() {
+            // Whoever staged since the last batch is told that it was never written; nobody may write behind the mark.
+            let unproposed = self.shard.machine().close();
+            self.shard.frontier.fail(Unknown::Stopped, unproposed);
+        }
         self.fail_on_error(result)
     }
 

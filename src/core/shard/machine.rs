@@ -78,8 +78,8 @@ pub struct Machine {
     pub(super) full: VecDeque<Vec<u8>>,
     in_flight: VecDeque<InFlight>,
     pub(super) next_offset: Offset,
-    /// Bytes staged and not yet proposed.
-    pub(super) staged_bytes: usize,
+    /// Bytes of the batches in `full`.
+    full_bytes: usize,
     applied_next: Offset,
     /// The newest batch known to be flushed here, for the headers of later ones.
     flushed: Index,
@@ -126,7 +126,7 @@ impl Machine {
             full: VecDeque::new(),
             in_flight,
             next_offset: start.next_offset,
-            staged_bytes: 0,
+            full_bytes: 0,
             applied_next: start.applied_next,
             flushed: start.flushed,
             doors_open: false,
@@ -180,9 +180,7 @@ impl Machine {
             return Ok(None);
         }
         if self.doors_open && self.consensus.accepts() {
-            let next = self.full.pop_front().or_else(|| self.open.take().map(|open| open.finish(now)));
-            if let Some(batch) = next {
-                self.staged_bytes = self.staged_bytes.saturating_sub(batch.len());
+            if let Some(batch) = self.next_batch(now) {
                 let proposed = self.consensus.propose(batch);
                 assert!(proposed.is_ok(), "a group of one that accepts proposals took none");
             }
@@ -197,6 +195,26 @@ impl Machine {
             }
         }
         Ok(None)
+    }
+
+    fn next_batch(&mut self, now: Millis) -> Option<Vec<u8>> {
+        if let Some(batch) = self.full.pop_front() {
+            self.full_bytes -= batch.len();
+            return Some(batch);
+        }
+        self.open.take().map(|open| open.finish(now))
+    }
+
+    /// Ends the open batch: it waits for its turn, and the next record begins another.
+    pub(super) fn close_batch(&mut self, open: BatchBuilder, now: Millis) {
+        let batch = open.finish(now);
+        self.full_bytes += batch.len();
+        self.full.push_back(batch);
+    }
+
+    /// Bytes staged and not yet proposed.
+    pub(super) fn staged_bytes(&self) -> usize {
+        self.full_bytes + self.open.as_ref().map_or(0, BatchBuilder::len)
     }
 
     fn order(&mut self, batch: NumberedBatch, now: Millis) -> AppendOrder {
@@ -272,8 +290,7 @@ impl Machine {
             let mut batch = BatchBuilder::new(BatchType::Control, self.next_offset);
             batch.push(|into| ControlRecord::Epoch(epoch).encode(into));
             self.next_offset = batch.next_offset();
-            self.staged_bytes += batch.len();
-            self.full.push_back(batch.finish(now));
+            self.close_batch(batch, now);
         }
     }
 
@@ -292,8 +309,19 @@ impl Machine {
     pub fn fail(&mut self) -> Offset {
         self.failed = true;
         self.overlay.clear();
-        let unproposed = self.full.front().and_then(|bytes| BatchHeader::read_fields(bytes).ok());
+        self.unproposed()
+    }
+
+    /// The log was closed: nothing more is staged or proposed. Gives what [`Machine::fail`] gives.
+    pub fn close(&mut self) -> Offset {
+        self.doors_open = false;
+        self.overlay.clear();
+        self.unproposed()
+    }
+
+    fn unproposed(&self) -> Offset {
+        let full = self.full.front().and_then(|bytes| BatchHeader::read_fields(bytes).ok());
         let open = self.open.as_ref().map(BatchBuilder::first_offset);
-        unproposed.map(|header| header.first_offset).or(open).unwrap_or(self.next_offset)
+        full.map(|header| header.first_offset).or(open).unwrap_or(self.next_offset)
     }
 }

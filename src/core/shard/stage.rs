@@ -159,13 +159,13 @@ impl Machine {
         if bytes > bound {
             return Err(Refusal::BatchTooLarge { bytes, bound }.into());
         }
-        if self.staged_bytes > 0 && self.staged_bytes + bytes > self.bounds.max_staged_bytes {
+        if self.staged_bytes() > 0 && self.staged_bytes() + bytes > self.bounds.max_staged_bytes {
             return Err(StageError::Full);
         }
         // A batch is bounded, and never split afterwards: begin the next one here.
         let full = |open: &mut BatchBuilder| open.len() + bytes + BATCH_ALIGN > self.bounds.max_batch_bytes;
         if let Some(open) = self.open.take_if(full) {
-            self.full.push_back(open.finish(now));
+            self.close_batch(open, now);
         }
         Ok(())
     }
@@ -208,9 +208,7 @@ impl Machine {
         self.make_room(record_bytes(payload), now)?;
         let offset = self.next_offset;
         let open = self.open.get_or_insert_with(|| BatchBuilder::new(BatchType::Data, offset));
-        let before = open.len();
         let range = open.push(|into| record.encode(into));
-        self.staged_bytes += open.len() - before;
         self.next_offset = offset.plus(1);
         Ok((offset, open.first_offset(), range))
     }

@@ -145,6 +145,17 @@ pub static COMMANDS: &[Command] = &[
         run: server::config,
     },
     Command {
+        name: "dbsize",
+        arity: 1,
+        flags: &["readonly", "fast"],
+        keys: NO_KEYS,
+        group: "server",
+        since: "1.0.0",
+        complexity: "O(1)",
+        summary: "Answers how many keys there are, expired ones that nothing overwrote included.",
+        run: server::dbsize,
+    },
+    Command {
         name: "del",
         arity: -2,
         flags: &["write"],

@@ -1,0 +1,298 @@
+//! One test for each row of the decision table, named by what the row promises.
+//!
+//! Each starts from a log that opens (two segments of three batches) and changes the one thing its row is about.
+
+use super::*;
+use crate::core::log::FsyncPolicy;
+use crate::core::log::codec::Configuration;
+use crate::core::types::{CacheName, Epoch, Kind, Millis, ReplicaId, ShardId, ShardNo};
+
+fn anchor() -> AnchorState {
+    AnchorState {
+        replica: ReplicaId(1),
+        generation: Generation(3),
+        vote: Some(ReplicaId(1)),
+        epoch: Epoch(9),
+        base_offset: Offset(1),
+        base_index: Index(2),
+        base_generation: Generation(1),
+        configuration: Configuration { voters: vec![ReplicaId(1)], learners: Vec::new() },
+        configuration_index: Index(1),
+        commit_floor: Index(1),
+        flushed: Index(1),
+        flushed_next_offset: Offset(1),
+        clean_stop: false,
+        policy: FsyncPolicy::Always,
+    }
+}
+
+fn header(number: u64, base: u64, previous_generation: u64) -> SegmentHeader {
+    SegmentHeader {
+        shard: ShardId { kind: Kind::Cache, cache: CacheName::default_cache(), shard: ShardNo(0) },
+        number: SegmentNo(number),
+        epoch: Epoch(9),
+        salt: 1,
+        base_offset: Offset(base - 1),
+        base_index: Index(base),
+        previous_generation: Generation(previous_generation),
+        configuration: anchor().configuration,
+        configuration_index: Index(1),
+        created: Millis(0),
+    }
+}
+
+/// A segment whose batches have the indexes from `base` up to, not including, `next`; one record each.
+fn segment(number: u64, base: u64, next: u64, previous_generation: u64) -> SegmentFacts {
+    let scan = SegmentScan {
+        next_index: Index(next),
+        next_offset: Offset(next - 1),
+        generation: Generation(3),
+        claim: Index((next - 2).min(base)),
+        batches: next - base,
+        end_at: 900,
+        end: End::Clean,
+    };
+    SegmentFacts {
+        number: SegmentNo(number),
+        header: HeaderRead::Sound(header(number, base, previous_generation)),
+        scan: Some(scan),
+        content_behind_zeros: false,
+    }
+}
+
+fn zeros(number: u64) -> SegmentFacts {
+    SegmentFacts { number: SegmentNo(number), header: HeaderRead::Zero, scan: None, content_behind_zeros: false }
+}
+
+/// Batches 2 to 4 in segment 1 and 5 to 7 in segment 2.
+fn two_segments() -> Vec<SegmentFacts> {
+    vec![segment(1, 2, 5, 1), segment(2, 5, 8, 3)]
+}
+
+fn torn(may_be_torn: bool, later_claim: Option<u64>) -> End {
+    End::Unsound { may_be_torn, later_claim: later_claim.map(Index), what: "not whole".into() }
+}
+
+fn with_end(mut segments: Vec<SegmentFacts>, at: usize, end: End) -> Vec<SegmentFacts> {
+    segments[at].scan.as_mut().expect("a scanned segment").end = end;
+    segments
+}
+
+fn sound(change: impl FnOnce(&mut AnchorState)) -> AnchorFacts {
+    let mut state = anchor();
+    change(&mut state);
+    AnchorFacts::Sound(state)
+}
+
+/// Plans and expects a refusal; gives segment (0 is the anchor), byte and reason.
+#[track_caller]
+fn refused(anchor: &AnchorFacts, segments: &[SegmentFacts]) -> (u64, u64, String) {
+    match plan(anchor, segments) {
+        Plan::Refuse(Damage { segment, at, what }) => (segment.unwrap_or_default().0, at, what),
+        other => panic!("this must be refused: {other:?}"),
+    }
+}
+
+#[track_caller]
+fn opened(anchor: &AnchorFacts, segments: &[SegmentFacts]) -> OpenPlan {
+    match plan(anchor, segments) {
+        Plan::Open(open) => open,
+        other => panic!("this must open: {other:?}"),
+    }
+}
+
+#[test]
+fn r1_bytes_of_another_format_are_left_alone_whatever_else_is_wrong() {
+    let mut segments = two_segments();
+    segments[0].header = HeaderRead::Damaged("rot");
+    segments[1].header = HeaderRead::OtherFormat(2);
+    let in_segment = Plan::OtherFormat { file: Some(SegmentNo(2)), format: 2 };
+    for anchor in [AnchorFacts::Absent, AnchorFacts::Damaged, sound(|_| {})] {
+        assert_eq!(plan(&anchor, &segments), in_segment);
+    }
+    assert_eq!(plan(&AnchorFacts::OtherFormat(7), &segments), Plan::OtherFormat { file: None, format: 7 });
+}
+
+#[test]
+fn r3_where_nothing_was_ever_flushed_a_new_log_begins() {
+    assert_eq!(plan(&AnchorFacts::Absent, &[]), Plan::Create { remove: Vec::new() });
+    let left = Plan::Create { remove: vec![SegmentNo(1), SegmentNo(2)] };
+    assert_eq!(plan(&AnchorFacts::Absent, &[zeros(1), zeros(2)]), left);
+}
+
+#[test]
+fn r4_data_without_an_anchor_is_refused() {
+    let (segment, at, what) = refused(&AnchorFacts::Absent, &two_segments());
+    assert_eq!((segment, at), (2, 0));
+    assert!(what.contains("anchor"), "{what}");
+    let damaged = SegmentFacts { header: HeaderRead::Damaged("rot"), ..zeros(1) };
+    assert_eq!(refused(&AnchorFacts::Absent, &[damaged, zeros(2)]).0, 1);
+}
+
+#[test]
+fn r5_an_anchor_without_a_sound_place_is_refused_with_and_without_segments() {
+    for segments in [Vec::new(), two_segments()] {
+        let (segment, at, what) = refused(&AnchorFacts::Damaged, &segments);
+        assert_eq!((segment, at), (0, 0));
+        assert!(what.contains("two places"), "{what}");
+    }
+}
+
+#[test]
+fn r2_zeros_for_a_header_with_something_behind_them_are_refused_wherever_they_are() {
+    let lost = |number| SegmentFacts { content_behind_zeros: true, ..zeros(number) };
+    let mut newest = two_segments();
+    newest.push(lost(3));
+    for (anchor, segments) in
+        [(sound(|_| {}), newest), (sound(|_| {}), vec![lost(3)]), (AnchorFacts::Absent, vec![lost(3)])]
+    {
+        let (segment, at, what) = refused(&anchor, &segments);
+        assert_eq!((segment, at), (3, 0));
+        assert!(what.contains("header is zeros"), "{what}");
+    }
+}
+
+#[test]
+fn r6_files_made_ahead_are_removed_and_hold_nothing() {
+    let mut segments = two_segments();
+    segments.extend([zeros(3), zeros(4)]);
+    let open = opened(&sound(|_| {}), &segments);
+    assert_eq!(open.remove, [SegmentNo(3), SegmentNo(4)]);
+    assert_eq!((open.next_index, open.active), (Index(8), Some((SegmentNo(2), 900))));
+    // A log that only has its anchor: the header of its first segment never reached the disk.
+    let open = opened(&sound(|_| {}), &[zeros(1)]);
+    assert_eq!((open.remove, open.next_index, open.active), (vec![SegmentNo(1)], Index(2), None));
+}
+
+#[test]
+fn r6_a_newest_segment_that_became_zeros_is_refused_when_the_anchor_notes_its_batches() {
+    let segments = [segment(1, 2, 5, 1), zeros(2)];
+    let (segment, _, what) = refused(&sound(|state| state.flushed = Index(6)), &segments);
+    assert_eq!(segment, 1);
+    assert!(what.contains("batch 6 was flushed"), "{what}");
+}
+
+#[test]
+fn r7_a_header_that_is_neither_zeros_nor_sound_is_refused_also_in_the_newest_segment() {
+    for at in 0..2 {
+        let mut segments = two_segments();
+        segments[at] = SegmentFacts { header: HeaderRead::Damaged("rot"), scan: None, ..segments[at].clone() };
+        assert_eq!(refused(&sound(|_| {}), &segments), (at as u64 + 1, 0, "rot".into()));
+    }
+}
+
+#[test]
+fn r8_a_header_of_zeros_before_a_later_segment_is_refused() {
+    let (segment, at, what) = refused(&sound(|_| {}), &[zeros(1), segment(2, 5, 8, 3)]);
+    assert_eq!((segment, at), (1, 0));
+    assert!(what.contains("later segment"), "{what}");
+}
+
+#[test]
+fn r9_a_segment_that_does_not_begin_where_the_one_before_ended_is_refused() {
+    let first = segment(1, 2, 5, 1);
+    let other = |change: &dyn Fn(&mut SegmentHeader)| {
+        let mut second = segment(2, 5, 8, 3);
+        let HeaderRead::Sound(header) = &mut second.header else { panic!("it is sound") };
+        change(header);
+        vec![first.clone(), second]
+    };
+    let gap = other(&|header| header.base_index = Index(6));
+    let offset = other(&|header| header.base_offset = Offset(5));
+    let generation = other(&|header| header.previous_generation = Generation(2));
+    let middle_gone = vec![first.clone(), segment(3, 8, 9, 3)];
+    let first_gone = vec![segment(2, 5, 8, 3)];
+    for segments in [gap, offset, generation, middle_gone, first_gone] {
+        let (segment, at, what) = refused(&sound(|_| {}), &segments);
+        assert_eq!((segment, at), (segments[segments.len() - 1].number.0, 0));
+        assert!(what.contains("begins at batch"), "{what}");
+    }
+}
+
+#[test]
+fn r10_an_unfinished_batch_anywhere_but_at_the_end_of_the_newest_segment_is_refused() {
+    let segments = with_end(two_segments(), 0, torn(true, None));
+    assert_eq!(refused(&sound(|_| {}), &segments), (1, 900, "not whole".into()));
+}
+
+#[test]
+fn r10_what_no_power_cut_can_leave_is_refused_also_at_the_end() {
+    let segments = with_end(two_segments(), 1, torn(false, None));
+    assert_eq!(refused(&sound(|_| {}), &segments), (2, 900, "not whole".into()));
+}
+
+#[test]
+fn r11_an_unfinished_batch_at_the_end_is_cut() {
+    for later_claim in [None, Some(7)] {
+        let open = opened(&sound(|_| {}), &with_end(two_segments(), 1, torn(true, later_claim)));
+        assert_eq!(open.cut, Some((SegmentNo(2), 900)));
+        assert_eq!((open.next_index, open.next_offset, open.active), (Index(8), Offset(7), Some((SegmentNo(2), 900))));
+    }
+}
+
+#[test]
+fn r12_a_missing_batch_that_anything_says_was_flushed_is_refused() {
+    // The log ends with batch 7; the anchor, a batch of any segment, or one behind the tear says 8 was flushed.
+    let cut = with_end(two_segments(), 1, torn(true, Some(8)));
+    let mut claimed = two_segments();
+    claimed[0].scan.as_mut().expect("a scanned segment").claim = Index(8);
+    let cases = [
+        (sound(|_| {}), cut),
+        (sound(|_| {}), claimed),
+        (sound(|state| state.flushed = Index(8)), two_segments()),
+        (sound(|state| state.flushed = Index(8)), with_end(two_segments(), 1, torn(true, None))),
+    ];
+    for (anchor, segments) in cases {
+        let (segment, at, what) = refused(&anchor, &segments);
+        assert_eq!((segment, at), (2, 900));
+        assert!(what.contains("ends with batch 7") && what.contains("batch 8 was flushed"), "{what}");
+    }
+    // With nothing left at all there is no segment to name.
+    assert_eq!(refused(&sound(|state| state.flushed = Index(2)), &[]).0, 0);
+    // Exactly what is proved flushed is there: it opens.
+    opened(&sound(|state| state.flushed = Index(7)), &with_end(two_segments(), 1, torn(true, Some(7))));
+}
+
+#[test]
+fn r13_after_a_clean_stop_the_log_ends_exactly_where_the_anchor_says() {
+    let clean = |flushed| sound(move |state| (state.clean_stop, state.flushed) = (true, Index(flushed)));
+    let torn_end = with_end(two_segments(), 1, torn(true, None));
+    for (flushed, segments) in [(6, two_segments()), (7, torn_end)] {
+        let (segment, at, what) = refused(&clean(flushed), &segments);
+        assert_eq!((segment, at), (2, 900));
+        assert!(what.contains("stopped cleanly"), "{what}");
+    }
+    let open = opened(&clean(7), &two_segments());
+    assert!(!open.unclean && open.cut.is_none());
+}
+
+#[test]
+fn r14_a_generation_that_nobody_voted_for_is_refused() {
+    let (segment, at, what) = refused(&sound(|state| state.generation = Generation(2)), &two_segments());
+    assert_eq!((segment, at), (2, 900));
+    assert!(what.contains("generation 3"), "{what}");
+    opened(&sound(|state| state.generation = Generation(4)), &two_segments());
+}
+
+#[test]
+fn r15_everything_else_opens_and_only_a_policy_that_may_lose_begins_a_new_epoch() {
+    let policies = [(FsyncPolicy::Always, false), (FsyncPolicy::EverySec, true), (FsyncPolicy::Never, true)];
+    for (policy, may_lose) in policies {
+        let unclean = opened(&sound(|state| state.policy = policy), &two_segments());
+        let expected = OpenPlan {
+            remove: Vec::new(),
+            cut: None,
+            unclean: true,
+            new_epoch: may_lose,
+            next_index: Index(8),
+            next_offset: Offset(7),
+            generation: Generation(3),
+            active: Some((SegmentNo(2), 900)),
+        };
+        assert_eq!(unclean, expected);
+        let anchor = sound(|state| (state.policy, state.clean_stop, state.flushed) = (policy, true, Index(7)));
+        assert_eq!(opened(&anchor, &two_segments()), OpenPlan { unclean: false, new_epoch: false, ..expected });
+    }
+    let empty = opened(&sound(|_| {}), &[]);
+    assert_eq!((empty.next_index, empty.next_offset, empty.active), (Index(2), Offset(1), None));
+}
