@@ -12,7 +12,8 @@ use crate::support::{Client, Launch, Reply, Scratch};
 
 const CONNECTIONS: u64 = 16;
 const SETS_EACH: u64 = 200;
-/// Flushes of opening and closing: new files, directories, anchor, clean-stop mark.
+/// Flushes of opening and closing: the 64 pieces in which the first segment is filled with zeros, new files, anchor and
+/// clean-stop mark.
 const OTHER_FLUSHES: u64 = 96;
 
 #[derive(Debug, Clone, Copy)]

@@ -9,6 +9,7 @@ use hearth::core::log::disk::{Disk, EffectCounts, MemoryDisk};
 use hearth::core::log::scan::{End, ScannedBatch, scan};
 use hearth::core::log::segment::{HeaderRead, SegmentHeader};
 use hearth::core::op::{Condition, Put};
+use hearth::core::shard::stage::Value;
 use hearth::core::types::{Offset, Revision, ShardNo};
 
 use crate::bed::{Bed, POLICIES, World, bytes_of, put, segment_files, shard_id, value_of};
