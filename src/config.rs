@@ -9,6 +9,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::core::limits::{DEFAULT_MAX_VALUE_BYTES, HIGHEST_MAX_VALUE_BYTES};
 use crate::core::log::FsyncPolicy;
+use crate::core::shard::driver::FlushPlace;
 
 /// A durable cache that speaks the Redis protocol: every acknowledged write is in a log on disk.
 #[derive(Clone, Debug, Parser)]
@@ -40,6 +41,13 @@ pub struct Config {
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub max_clients: u32,
 
+    /// Worker threads, and where batches are flushed: for the measurements in docs/decisions only
+    #[arg(long, hide = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    pub workers: u32,
+
+    #[arg(long, hide = true, value_enum, default_value_t = FlushOn::Either)]
+    pub flush_on: FlushOn,
+
     /// How long a stop waits for requests under way, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=3600))]
@@ -63,6 +71,24 @@ impl From<Fsync> for FsyncPolicy {
             Fsync::Always => Self::Always,
             Fsync::Everysec => Self::EverySec,
             Fsync::Never => Self::Never,
+        }
+    }
+}
+
+/// The choices of the hidden `--flush-on`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FlushOn {
+    Worker,
+    Thread,
+    Either,
+}
+
+impl From<FlushOn> for FlushPlace {
+    fn from(flush_on: FlushOn) -> Self {
+        match flush_on {
+            FlushOn::Worker => Self::Worker,
+            FlushOn::Thread => Self::Thread,
+            FlushOn::Either => Self::WhereNobodyWaits,
         }
     }
 }

@@ -7,10 +7,6 @@ use hearth::config::Config;
 use hearth::rt;
 use hearth::server::{Broker, Ended, ServerError};
 
-/// Worker threads. One is faster than two as long as the load generator needs the other core; figures in
-/// `docs/decisions/0003-one-worker.md`.
-const WORKERS: usize = 1;
-
 /// The exit code after a second signal, and of anything unexpected.
 const UNEXPECTED: u8 = 1;
 
@@ -18,8 +14,8 @@ fn main() -> ExitCode {
     // Usage errors exit with 2, as clap does by itself.
     let config = Config::parse();
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
-    rt::start(WORKERS);
-    let ended = rt::run(serve(config));
+    let started = rt::start(config.workers as usize).map_err(ServerError::System);
+    let ended = started.and_then(|()| rt::run(serve(config)));
     match ended {
         Ok(Ended::Drained) => ExitCode::SUCCESS,
         Ok(Ended::DrainTimedOut) => {

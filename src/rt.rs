@@ -1,67 +1,129 @@
 //! The runtime door: the only file that names one.
 //!
-//! async-std runs the tasks; smol's crates are the mechanism beneath both (`Async` sockets, channels, timers), on one
-//! shared reactor. Sockets are `smol::Async` rather than async-std's wrapper around it, because only that one can wait
-//! for readiness without first trying a read that is known to fail (one system call per request).
+//! Two kinds of threads run tasks. async-std's executor runs the service: start and stop, signals, the listener, timers.
+//! Worker threads, each one of smol's executors with a reactor of its own (`rt/reactor.rs`), run what is hot:
+//! connections and drivers. A connection stays with the worker that its socket was given to.
 //!
-//! Promise: every task has an owner ([`TaskGroup`] or the caller of [`spawn`]); the thread that calls [`run`] never polls
-//! the reactor, so no socket event has to be handed from it to a worker. Must never know what a task does.
+//! Promise: every task has an owner ([`TaskGroup`] or the holder of a [`Task`]); a task on a worker is never handed to
+//! another thread, and no event of its socket has to be. Must never know what a task does.
+
+mod reactor;
 
 use std::future::{Future, poll_fn};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::pin::{Pin, pin};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Poll, Waker};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use async_std::task::JoinHandle;
-use futures_lite::{AsyncWriteExt, FutureExt};
-use smol::Async;
+use futures_lite::FutureExt;
+use smol::{Async, Executor};
+
+use reactor::{Direction, Reactor, Readiness, Source};
 
 pub use smol::channel;
 
-/// Starts the executor with `workers` threads. To be called once, before anything is spawned.
-pub fn start(workers: usize) {
-    let config = async_global_executor::GlobalExecutorConfig::default()
-        .with_env_var("HEARTH_NO_SUCH_VARIABLE")
-        .with_min_threads(workers)
-        .with_max_threads(workers)
-        .with_thread_name_fn(|| "hearth-worker".to_owned());
-    async_global_executor::init_with_config(config);
+/// A thread that runs tasks and watches their sockets.
+struct Worker {
+    executor: Executor<'static>,
+    reactor: Arc<Reactor>,
 }
 
-/// Runs `future` on the executor and blocks the calling thread until it is done.
+static WORKERS: OnceLock<Vec<Arc<Worker>>> = OnceLock::new();
+
+/// Starts the threads that run tasks, `workers` of them for connections and drivers; once, before anything is spawned.
+/// Later calls change nothing.
 ///
-/// # Panics
-/// When the future panicked.
-pub fn run<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
-    let (done, result) = std::sync::mpsc::sync_channel(1);
-    let task = async_std::task::spawn(async move {
-        let _ = done.send(future.await);
-    });
-    let value = result.recv();
-    drop(task);
-    match value {
-        Ok(value) => value,
-        Err(_) => panic!("the main task ended without a result"),
+/// # Errors
+/// When the system has no threads or descriptors to give.
+pub fn start(workers: usize) -> io::Result<()> {
+    let config = async_global_executor::GlobalExecutorConfig::default()
+        .with_env_var("HEARTH_NO_SUCH_VARIABLE")
+        .with_min_threads(1)
+        .with_max_threads(1)
+        .with_thread_name_fn(|| "hearth-service".to_owned());
+    async_global_executor::init_with_config(config);
+    if WORKERS.get().is_some() {
+        return Ok(());
+    }
+    let mut started = Vec::new();
+    for _ in 0..workers.max(1) {
+        let worker = Arc::new(Worker { executor: Executor::new(), reactor: Arc::new(Reactor::new()?) });
+        started.push(Arc::clone(&worker));
+        thread("hearth-worker", move || worker.run())?;
+    }
+    let _ = WORKERS.set(started);
+    Ok(())
+}
+
+impl Worker {
+    fn run(&self) -> ! {
+        let waker = Waker::from(Arc::clone(&self.reactor));
+        let mut context = Context::from_waker(&waker);
+        let mut forever = pin!(self.executor.run(std::future::pending::<()>()));
+        let mut events = Vec::new();
+        loop {
+            self.reactor.begin_running();
+            // Runs every task that is ready; comes back after 200 at the latest, having asked for attention again.
+            let _ = forever.as_mut().poll(&mut context);
+            self.reactor.wait(&mut events);
+        }
     }
 }
 
-/// Starts a task; whoever holds what this gives owns it. Dropping it lets the task run on.
-pub fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Task<T> {
-    Task(async_std::task::spawn(future))
+/// The worker with this number, counted round.
+///
+/// # Panics
+/// Before [`start`].
+fn worker(number: usize) -> &'static Arc<Worker> {
+    match WORKERS.get() {
+        Some(workers) => &workers[number % workers.len()],
+        None => panic!("rt::start comes before the first task"),
+    }
 }
 
-/// A running task; awaiting it gives its result.
-pub struct Task<T>(JoinHandle<T>);
+/// Runs `future` on the calling thread until it is done.
+pub fn run<T>(future: impl Future<Output = T>) -> T {
+    async_std::task::block_on(future)
+}
+
+/// Starts a task of the service.
+pub fn spawn<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> Task<T> {
+    Task::Service(async_std::task::spawn(future))
+}
+
+/// Starts a task on the worker with this number, counted round.
+pub fn spawn_on<T: Send + 'static>(number: usize, future: impl Future<Output = T> + Send + 'static) -> Task<T> {
+    Task::Worker(Some(worker(number).executor.spawn(future)))
+}
+
+/// A running task; awaiting it gives its result. Dropping it lets the task run on.
+pub enum Task<T> {
+    Service(async_std::task::JoinHandle<T>),
+    Worker(Option<smol::Task<T>>),
+}
 
 impl<T> Future for Task<T> {
     type Output = T;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut std::task::Context<'_>) -> std::task::Poll<T> {
-        Pin::new(&mut self.0).poll(context)
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<T> {
+        match &mut *self {
+            Self::Service(task) => Pin::new(task).poll(context),
+            Self::Worker(Some(task)) => Pin::new(task).poll(context),
+            Self::Worker(None) => Poll::Pending,
+        }
+    }
+}
+
+impl<T> Drop for Task<T> {
+    fn drop(&mut self) {
+        if let Self::Worker(task) = self
+            && let Some(task) = task.take()
+        {
+            task.detach();
+        }
     }
 }
 
@@ -86,6 +148,27 @@ pub async fn yield_now() {
 /// Waits `ms` milliseconds.
 pub async fn sleep_ms(ms: u64) {
     smol::Timer::after(Duration::from_millis(ms)).await;
+}
+
+/// A timer that is set once and may be waited for many times: for what is due now and then beside work that never stops.
+pub struct Alarm(smol::Timer);
+
+impl Alarm {
+    /// An alarm that rings in `ms` milliseconds.
+    #[must_use]
+    pub fn in_ms(ms: u64) -> Self {
+        Self(smol::Timer::after(Duration::from_millis(ms)))
+    }
+
+    /// Waits for the alarm or for `future`, whichever comes first; `None` is the alarm. May be cancelled.
+    pub async fn or<T>(&mut self, future: impl Future<Output = T>) -> Option<T> {
+        async { Some(future.await) }
+            .or(async {
+                (&mut self.0).await;
+                None
+            })
+            .await
+    }
 }
 
 /// What `future` gives within `ms` milliseconds; `None` afterwards, the future is then dropped.
@@ -139,11 +222,11 @@ impl Drop for Member {
 }
 
 impl TaskGroup {
-    /// Starts a task of this group.
-    pub fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) {
+    /// Starts a task of this group on the worker with this number, counted round.
+    pub fn spawn_on(&self, number: usize, future: impl Future<Output = ()> + Send + 'static) {
         self.0.live.fetch_add(1, Ordering::AcqRel);
         let member = Member(Arc::clone(&self.0));
-        drop(spawn(async move {
+        drop(spawn_on(number, async move {
             let _member = member;
             future.await;
         }));
@@ -163,7 +246,10 @@ impl TaskGroup {
 }
 
 /// A listening TCP socket.
-pub struct Listener(Async<TcpListener>);
+pub struct Listener {
+    listener: Async<TcpListener>,
+    accepted: AtomicUsize,
+}
 
 impl Listener {
     /// Takes over a bound and listening socket.
@@ -171,52 +257,63 @@ impl Listener {
     /// # Errors
     /// When it cannot be put into non-blocking mode.
     pub fn new(listener: TcpListener) -> io::Result<Self> {
-        Async::new(listener).map(Self)
+        Ok(Self { listener: Async::new(listener)?, accepted: AtomicUsize::new(0) })
     }
 
-    /// The next connection. May be cancelled.
+    /// The next connection, given to the workers in turn. May be cancelled.
     ///
     /// # Errors
-    /// Whatever `accept` reports.
+    /// Whatever the system reports.
     pub async fn accept(&self) -> io::Result<(Stream, SocketAddr)> {
-        let (socket, peer) = self.0.accept().await?;
-        Ok((Stream { socket, drained: true, ending: Arc::default() }, peer))
+        let (socket, peer) = self.listener.accept().await?;
+        let number = self.accepted.fetch_add(1, Ordering::Relaxed);
+        Ok((Stream::new(socket.into_inner()?, number)?, peer))
     }
 }
 
-/// A TCP connection.
+/// A TCP connection, watched by the reactor of one worker. Reads and writes are tried first and wait only if they must.
 pub struct Stream {
-    socket: Async<TcpStream>,
+    socket: TcpStream,
+    source: Arc<Source>,
+    key: usize,
+    worker: usize,
     /// The last read took all there was, so waiting comes before reading.
     drained: bool,
-    ending: Arc<Ending>,
 }
 
-#[derive(Default)]
-struct Ending {
-    asked: AtomicBool,
-    reader: Mutex<Option<Waker>>,
+impl Drop for Stream {
+    fn drop(&mut self) {
+        worker(self.worker).reactor.remove(&self.socket, self.key);
+    }
 }
 
 /// Ends the reading side of a [`Stream`] from elsewhere.
 #[derive(Clone)]
-pub struct StreamHandle(Arc<Ending>);
+pub struct StreamHandle(Arc<Source>);
 
 impl StreamHandle {
     /// From now on [`Stream::read`] gives 0, also to who is waiting in it.
     pub fn end_reading(&self) {
-        self.0.asked.store(true, Ordering::SeqCst);
-        let reader = self.0.reader.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(reader) = reader {
-            reader.wake();
-        }
+        self.0.ask_to_end();
     }
 }
 
 impl Stream {
+    fn new(socket: TcpStream, number: usize) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        let (source, key) = worker(number).reactor.add(&socket)?;
+        Ok(Self { socket, source, key, worker: number, drained: false })
+    }
+
     #[must_use]
     pub fn handle(&self) -> StreamHandle {
-        StreamHandle(Arc::clone(&self.ending))
+        StreamHandle(Arc::clone(&self.source))
+    }
+
+    /// The number of the worker that watches it; its task belongs there.
+    #[must_use]
+    pub fn worker(&self) -> usize {
+        self.worker
     }
 
     /// Sends small writes at once.
@@ -224,7 +321,7 @@ impl Stream {
     /// # Errors
     /// Whatever the system reports.
     pub fn set_nodelay(&self) -> io::Result<()> {
-        self.socket.get_ref().set_nodelay(true)
+        self.socket.set_nodelay(true)
     }
 
     /// Reads what is there, waiting for the first byte; 0 at the end of the stream or once
@@ -234,7 +331,12 @@ impl Stream {
     /// Whatever the system reports.
     pub async fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         loop {
-            if self.ending.asked.load(Ordering::SeqCst) || (self.drained && !self.readable().await?) {
+            if self.drained {
+                match poll_fn(|context| self.source.poll(Direction::Read, context)).await {
+                    Readiness::Ready => self.drained = false,
+                    Readiness::AskedToEnd => return Ok(0),
+                }
+            } else if self.source.is_asked_to_end() {
                 return Ok(0);
             }
             if let Some(read) = self.read_now(into)? {
@@ -243,28 +345,11 @@ impl Stream {
         }
     }
 
-    /// Waits until there is something to read; false when asked to end.
-    async fn readable(&self) -> io::Result<bool> {
-        let mut readable = pin!(self.socket.readable());
-        poll_fn(|context| {
-            {
-                let mut reader = self.ending.reader.lock().unwrap_or_else(PoisonError::into_inner);
-                if !reader.as_ref().is_some_and(|known| known.will_wake(context.waker())) {
-                    *reader = Some(context.waker().clone());
-                }
-            }
-            // Looked at after the waker is in place: whoever asks now will wake it.
-            if self.ending.asked.load(Ordering::SeqCst) {
-                return Poll::Ready(Ok(false));
-            }
-            readable.as_mut().poll(context).map_ok(|()| true)
-        })
-        .await
-    }
-
     fn read_now(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
-        match self.socket.get_ref().read(into) {
+        self.source.expect_edge(Direction::Read);
+        match (&self.socket).read(into) {
             Ok(read) => {
+                // Less than there was room for is all there was: what comes later is a new edge.
                 self.drained = read < into.len();
                 Ok(Some(read))
             }
@@ -281,33 +366,50 @@ impl Stream {
     ///
     /// # Errors
     /// Whatever the system reports.
-    pub async fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        (&self.socket).write_all(bytes).await
+    pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            self.source.expect_edge(Direction::Write);
+            match (&self.socket).write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => bytes = &bytes[written..],
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    poll_fn(|context| self.source.poll(Direction::Write, context)).await;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Says that nothing more will be written, then reads and drops what the peer still sends until it closes too, up
     /// to `ms`: closing with unread input would make the system discard replies that are still on their way.
     pub async fn close_gently(mut self, ms: u64) {
-        if self.socket.get_ref().shutdown(Shutdown::Write).is_err() {
+        if self.socket.shutdown(Shutdown::Write).is_err() {
             return;
         }
+        within_ms(ms, self.read_to_the_end()).await;
+    }
+
+    async fn read_to_the_end(&mut self) {
         let mut scratch = vec![0; 16 * 1024];
-        within_ms(ms, async {
-            loop {
-                match self.read_now(&mut scratch) {
-                    Ok(Some(0)) | Err(_) => break,
-                    Ok(Some(_)) => yield_now().await,
-                    Ok(None) => {
-                        if self.socket.readable().await.is_err() {
-                            break;
-                        }
+        loop {
+            match self.read_now(&mut scratch) {
+                Ok(Some(0)) | Err(_) => return,
+                Ok(Some(_)) => yield_now().await,
+                Ok(None) => {
+                    // Asked to end is no reason here: this is the end. Looked for again in a moment.
+                    if poll_fn(|context| self.source.poll(Direction::Read, context)).await == Readiness::AskedToEnd {
+                        sleep_ms(CLOSING_LOOK_MS).await;
                     }
                 }
             }
-        })
-        .await;
+        }
     }
 }
+
+/// How often a connection that was asked to end looks whether its peer has closed, in milliseconds.
+const CLOSING_LOOK_MS: u64 = 5;
 
 /// What the operating system asks of the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

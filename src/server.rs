@@ -134,7 +134,8 @@ impl Broker {
             let (config, clock) = (config.clone(), Arc::clone(&clock));
             rt::unblock(move || open(&config, clock, entropy)).await?
         };
-        let driver: Driver = opened.driver;
+        let mut driver: Driver = opened.driver;
+        driver.set_flush_place(config.flush_on.into());
         let max_clients = clients_that_fit(config.max_clients as usize);
         let facts = Facts {
             run_id,
@@ -150,7 +151,7 @@ impl Broker {
         let host = Arc::new(Host::new(cache, Arc::clone(&metrics), max_clients));
         let close = driver.close_handle();
         let flusher = Flusher::start().map_err(ServerError::System)?;
-        let driver = rt::spawn(driver.serve(flusher, Arc::clone(&metrics.clients)));
+        let driver = rt::spawn_on(0, driver.serve(flusher, Arc::clone(&metrics.clients)));
         let (stop_accepting, stopped) = rt::channel::bounded::<()>(1);
         let listener = rt::Listener::new(listener).map_err(ServerError::System)?;
         let accepting = accept(listener, front_end, Arc::clone(&host));

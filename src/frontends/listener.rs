@@ -90,7 +90,7 @@ impl Host {
         if let Some(why) = why {
             self.metrics.rejected_connections.fetch_add(1, Ordering::Relaxed);
             if self.turning_away.live() < MAX_TURNED_AWAY {
-                self.turning_away.spawn(front_end.turn_away(stream, why));
+                self.turning_away.spawn_on(stream.worker(), front_end.turn_away(stream, why));
             }
             return;
         }
@@ -110,9 +110,10 @@ impl Host {
             metrics: Arc::clone(&self.metrics),
             closing: Arc::clone(&self.closing),
         };
+        let worker = stream.worker();
         let served = front_end.serve(stream, session);
         let leaving = Leaving { host: Arc::clone(self), id };
-        self.serving.spawn(async move {
+        self.serving.spawn_on(worker, async move {
             let _leaving = leaving;
             served.await;
         });

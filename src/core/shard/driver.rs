@@ -44,6 +44,19 @@ impl std::fmt::Display for DriverError {
 
 impl std::error::Error for DriverError {}
 
+/// Which thread flushes; figures in `docs/decisions/0002-where-the-flush-runs.md`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FlushPlace {
+    /// The worker itself, which does nothing else meanwhile.
+    Worker,
+    /// The flush thread, which costs two wake-ups.
+    Thread,
+    /// The worker when every connected client waits for this very flush, else the flush thread: reads of others must not
+    /// wait behind it.
+    #[default]
+    WhereNobodyWaits,
+}
+
 /// What a driver counts, for INFO.
 #[derive(Debug, Default)]
 pub struct DriverCounts {
@@ -62,10 +75,13 @@ pub struct Driver {
     closing: Arc<AtomicBool>,
     /// When the oldest unflushed batch was appended.
     unflushed_since: Option<Millis>,
+    appended_at: Millis,
+    alarm: Option<rt::Alarm>,
     spare_ordered: Option<rt::Task<io::Result<Spare>>>,
     /// Somebody waits for the spare: no more pauses.
     hurry: Arc<AtomicBool>,
     sessions: Arc<AtomicUsize>,
+    flush_place: FlushPlace,
 }
 
 /// Asks a driver to write out what is staged, mark a clean stop and end.
@@ -93,10 +109,18 @@ impl Driver {
             counts: Arc::default(),
             closing: Arc::default(),
             unflushed_since: None,
+            appended_at: Millis::default(),
+            alarm: None,
             spare_ordered: None,
             hurry: Arc::default(),
             sessions: Arc::default(),
+            flush_place: FlushPlace::default(),
         }
+    }
+
+    /// Chooses another thread to flush on; for measurements.
+    pub fn set_flush_place(&mut self, place: FlushPlace) {
+        self.flush_place = place;
     }
 
     #[must_use]
@@ -194,25 +218,28 @@ impl Driver {
         }
     }
 
-    /// Waits for something to be staged, and meanwhile flushes and notes what became due.
+    /// Waits for something to be staged, and meanwhile flushes and notes what became due. One alarm serves many waits: a
+    /// timer per batch would cost more than the batch.
     async fn idle(&mut self, flusher: &Flusher) -> Result<(), DriverError> {
-        let noted = self.log.anchor().state().flushed >= self.log.flushed();
-        let due_in_ms = match self.unflushed_since {
-            Some(_) if self.policy == FsyncPolicy::EverySec => Some(FLUSH_INTERVAL_MS),
-            _ if !noted => Some(FRONTIER_NOTE_DELAY_MS),
-            _ => None,
-        };
-        let Some(ms) = due_in_ms else {
+        let to_flush = self.policy == FsyncPolicy::EverySec && self.unflushed_since.is_some();
+        let to_note = self.log.anchor().state().flushed < self.log.flushed();
+        if !to_flush && !to_note {
+            self.alarm = None;
             self.shard.staged.wait().await;
             return Ok(());
-        };
-        if rt::within_ms(ms, self.shard.staged.wait()).await.is_some() {
+        }
+        let alarm = self.alarm.get_or_insert_with(|| rt::Alarm::in_ms(FLUSH_INTERVAL_MS.min(FRONTIER_NOTE_DELAY_MS)));
+        if alarm.or(self.shard.staged.wait()).await.is_some() {
             return Ok(());
         }
+        self.alarm = None;
         if self.flush_is_due() {
             return self.flush_elsewhere(flusher).await;
         }
-        self.log.note_flushed(false).map_err(DriverError::Log)
+        if to_note && self.clock.now().0 >= self.appended_at.0 + FRONTIER_NOTE_DELAY_MS {
+            return self.log.note_flushed(false).map_err(DriverError::Log);
+        }
+        Ok(())
     }
 
     fn next_work(&mut self) -> Result<Option<Work>, DriverError> {
@@ -237,6 +264,7 @@ impl Driver {
             self.counts.batches.fetch_add(1, Ordering::Relaxed);
             self.counts.bytes.fetch_add(order.bytes.len() as u64, Ordering::Relaxed);
         }
+        self.appended_at = now;
         if self.unflushed_since.is_none() && self.log.has_unflushed() {
             self.unflushed_since = Some(now);
         }
@@ -277,13 +305,17 @@ impl Driver {
         self.flushed(result)
     }
 
-    /// Flushes on this thread when every client waits for this very flush, else on the flush thread: reads of others
-    /// must not wait behind it.
+    /// Flushes where [`FlushPlace`] says.
     async fn flush_elsewhere(&mut self, flusher: &Flusher) -> Result<(), DriverError> {
         if !self.log.has_unflushed() {
             return Ok(());
         }
-        if self.shard.frontier.waiting() >= self.sessions.load(Ordering::Relaxed) {
+        let here = match self.flush_place {
+            FlushPlace::Worker => true,
+            FlushPlace::Thread => false,
+            FlushPlace::WhereNobodyWaits => self.shard.frontier.waiting() >= self.sessions.load(Ordering::Relaxed),
+        };
+        if here {
             return self.flush_here();
         }
         let Some(file) = self.log.flush_target().filter(|_| !bites(Tooth::SkipFlush)) else {
