@@ -44,7 +44,7 @@ pub struct Hold {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteError {
     Refused(Refusal),
-    /// Wait for [`Turns::room`] in this shard, then ask again.
+    /// Settle [`Turns::room`] of this shard, then ask again.
     Full(ShardNo),
 }
 
@@ -127,11 +127,12 @@ impl Turns {
         self.routes.shard(hold.shard).map_or(Some(Fate::Refused), |shard| shard.frontier.fate(hold.offset))
     }
 
-    /// Waits until the shard has applied something more, so that there may be room to stage again. May be cancelled.
-    pub async fn room(&self, shard: ShardNo) {
-        if let Some(shard) = self.routes.shard(shard) {
-            shard.frontier.wait(shard.frontier.applied_next()).await;
-        }
+    /// The record to [`settle`](Self::settle) before there may be room to stage again. To be asked while the turn that
+    /// found the shard full is alive: what fills the shard cannot be applied before, so it is still to come.
+    #[must_use]
+    pub fn room(&self, shard: ShardNo) -> Hold {
+        let offset = self.routes.shard(shard).map(|shard| shard.frontier.applied_next()).unwrap_or_default();
+        Hold { shard, offset }
     }
 }
 

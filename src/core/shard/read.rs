@@ -32,6 +32,12 @@ impl Pinned {
         Ok(Self { shard: Arc::clone(shard), segment, entry })
     }
 
+    /// Bytes of the record, which the value is most of.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.entry.location.length as usize
+    }
+
     /// Reads the value of `key` into `scratch` and gives it; `None` when the disk would have to be waited for.
     ///
     /// # Errors

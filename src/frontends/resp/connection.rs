@@ -9,11 +9,10 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::core::api::{Fate, Turns};
+use crate::core::api::{Fate, Hold, Turns};
 use crate::core::error::ReadError;
 use crate::core::log::reader::Wait;
 use crate::core::shard::read::Pinned;
-use crate::core::types::ShardNo;
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::client::Client;
 use crate::frontends::resp::command::{self, Call, CommandError};
@@ -34,7 +33,7 @@ enum Pause {
     /// Enough replies are gathered: send them, then go on.
     Send,
     /// A shard has no room to stage more: send, wait for room, then run the same request again.
-    Room(ShardNo),
+    Room(Hold),
     /// The conversation is over.
     Close,
 }
@@ -63,8 +62,8 @@ pub async fn serve(mut stream: Stream, session: Session) {
         connection.replies.clear();
         match pause {
             Pause::Send => continue,
-            Pause::Room(shard) => {
-                turns.room(shard).await;
+            Pause::Room(next) => {
+                turns.settle(next).await;
                 continue;
             }
             Pause::Close => break,
@@ -110,7 +109,7 @@ impl Connection {
             if self.client.quitting {
                 break Pause::Close;
             }
-            if self.replies.len() >= OUTPUT_HIGH_WATER_BYTES {
+            if self.replies.gathered_bytes() >= OUTPUT_HIGH_WATER_BYTES {
                 break Pause::Send;
             }
             let consumed = match self.scanner.scan(self.input.bytes()) {
@@ -150,7 +149,7 @@ impl Connection {
                         }
                         Err(CommandError::Full(shard)) => {
                             self.replies.take_back();
-                            break Pause::Room(shard);
+                            break Pause::Room(turns.room(shard));
                         }
                     }
                     self.replies.end(self.client.protocol);

@@ -36,6 +36,13 @@ pub fn of_read(fault: &ReadError) -> String {
     }
 }
 
+/// The text for the old value that a write was to answer and that could not be read. The write stands, so no prefix that
+/// clients retry on.
+#[must_use]
+pub fn of_old_value(fault: &ReadError) -> String {
+    format!("UNKNOWN the new value is set, but the old one could not be told: {fault}")
+}
+
 /// The text for an answer whose record was not applied.
 #[must_use]
 pub fn of_fate(fate: Fate) -> String {

@@ -13,13 +13,18 @@ use crate::frontends::resp::error;
 
 /// A value that could not be read without waiting for the disk; its reply goes to `at`.
 pub struct ColdValue {
+    /// The number of the reply it is part of: a reply without bytes of its own yet has no other mark.
+    number: usize,
     at: usize,
     pub pinned: Pinned,
     pub key: Box<[u8]>,
     protocol: Protocol,
+    /// The text when it cannot be read.
+    told: fn(&ReadError) -> String,
 }
 
 struct Held {
+    number: usize,
     reply: Range<usize>,
     hold: Hold,
     protocol: Protocol,
@@ -31,10 +36,14 @@ pub struct Replies {
     out: Vec<u8>,
     /// Where the reply being written begins.
     begun: usize,
+    /// Its number in this round.
+    number: usize,
     /// What the reply being written waits for.
     holds: Vec<Hold>,
     held: Vec<Held>,
     pub cold: Vec<ColdValue>,
+    /// Bytes that reading them will add.
+    cold_bytes: usize,
     /// Error replies written.
     pub errors: u64,
 }
@@ -52,13 +61,21 @@ impl Replies {
         self.holds.clear();
         self.held.clear();
         self.cold.clear();
+        self.cold_bytes = 0;
         self.begun = 0;
+        self.number = 0;
         self.errors = 0;
     }
 
     #[must_use]
     pub fn len(&self) -> usize {
         self.out.len()
+    }
+
+    /// Bytes gathered, values that are still to be read included: what the round will take in memory.
+    #[must_use]
+    pub fn gathered_bytes(&self) -> usize {
+        self.out.len() + self.cold_bytes
     }
 
     #[must_use]
@@ -74,13 +91,15 @@ impl Replies {
     /// Begins the reply to the next request.
     pub fn begin(&mut self) {
         self.begun = self.out.len();
+        self.number += 1;
         self.holds.clear();
     }
 
     /// Takes back what was written of the reply begun last: its request will be run again.
     pub fn take_back(&mut self) {
         self.out.truncate(self.begun);
-        self.cold.retain(|cold| cold.at < self.begun);
+        self.cold.retain(|cold| cold.number != self.number);
+        self.cold_bytes = self.cold.iter().map(|cold| cold.pinned.bytes()).sum();
         self.holds.clear();
     }
 
@@ -105,15 +124,16 @@ impl Replies {
         }
     }
 
-    /// A value that has to be waited for stands here in the reply.
-    pub fn cold(&mut self, protocol: Protocol, pinned: Pinned, key: &[u8]) {
-        self.cold.push(ColdValue { at: self.out.len(), pinned, key: key.into(), protocol });
+    /// A value that has to be waited for stands here in the reply; `told` is the text when it cannot be read.
+    pub fn cold(&mut self, protocol: Protocol, pinned: Pinned, key: &[u8], told: fn(&ReadError) -> String) {
+        self.cold_bytes += pinned.bytes();
+        self.cold.push(ColdValue { number: self.number, at: self.out.len(), pinned, key: key.into(), protocol, told });
     }
 
     /// Ends the reply begun last.
     pub fn end(&mut self, protocol: Protocol) {
-        let reply = self.begun..self.out.len();
-        self.held.extend(self.holds.drain(..).map(|hold| Held { reply: reply.clone(), hold, protocol }));
+        let (number, reply) = (self.number, self.begun..self.out.len());
+        self.held.extend(self.holds.drain(..).map(|hold| Held { number, reply: reply.clone(), hold, protocol }));
     }
 
     /// For each shard the newest record any reply waits for.
@@ -131,19 +151,20 @@ impl Replies {
 
     /// Puts values that were waited for in their places, and errors in the places of replies whose ground was lost.
     pub fn patch(&mut self, values: Vec<Result<Vec<u8>, ReadError>>, mut fate_of: impl FnMut(Hold) -> Fate) {
-        let mut patches: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
-        for Held { reply, hold, protocol } in &self.held {
+        // By the number of the reply: several that wait for the disk begin at the same byte.
+        let mut patches: Vec<(usize, Range<usize>, Vec<u8>)> = Vec::new();
+        for Held { number, reply, hold, protocol } in &self.held {
             let fate = fate_of(*hold);
-            if fate != Fate::Applied && patches.last().is_none_or(|(patched, _)| patched != reply) {
+            if fate != Fate::Applied && patches.last().is_none_or(|(patched, _, _)| patched != number) {
                 let mut bytes = Vec::new();
                 Reply::new(&mut bytes, *protocol).error(&error::of_fate(fate));
                 self.errors += 1;
-                patches.push((reply.clone(), bytes));
+                patches.push((*number, reply.clone(), bytes));
             }
         }
-        let lost: Vec<Range<usize>> = patches.iter().map(|(range, _)| range.clone()).collect();
+        let lost: Vec<usize> = patches.iter().map(|(number, _, _)| *number).collect();
         for (cold, value) in self.cold.iter().zip(values) {
-            if lost.iter().any(|range| range.contains(&cold.at)) {
+            if lost.binary_search(&cold.number).is_ok() {
                 continue;
             }
             let mut bytes = Vec::new();
@@ -152,15 +173,15 @@ impl Replies {
                 Ok(value) => reply.bulk(&value),
                 Err(fault) => {
                     self.errors += 1;
-                    reply.error(&error::of_read(&fault));
+                    reply.error(&(cold.told)(&fault));
                 }
             }
-            patches.push((cold.at..cold.at, bytes));
+            patches.push((cold.number, cold.at..cold.at, bytes));
         }
-        patches.sort_by_key(|(range, _)| range.start);
+        patches.sort_by_key(|(number, range, _)| (*number, range.start));
         let mut patched = Vec::with_capacity(self.out.len());
         let mut from = 0;
-        for (range, bytes) in patches {
+        for (_, range, bytes) in patches {
             patched.extend_from_slice(&self.out[from..range.start]);
             patched.extend_from_slice(&bytes);
             from = range.end;

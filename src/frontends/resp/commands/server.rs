@@ -37,7 +37,7 @@ pub fn command(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
         Frame::Array(named(call).into_iter().map(|command| command.map_or(Frame::Null, describe)).collect())
     } else if is("DOCS") {
         Frame::Map(named(call).into_iter().flatten().map(document).collect())
-    } else if is("GETKEYS") && count > 2 {
+    } else if is("GETKEYS") && count > 3 {
         return get_keys(call);
     } else if is("HELP") && count == 2 {
         let lines =
@@ -113,6 +113,12 @@ pub fn dbsize(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 /// CONFIG GET pattern [pattern …]
 pub fn config(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let subcommand = call.arg(1);
+    if eq_ignore_case(subcommand, b"HELP") && call.args.len() == 2 {
+        let lines = ["CONFIG <subcommand> [<arg> ...]. Subcommands are:", "GET <pattern>", "HELP"];
+        let frame = Frame::Array(lines.iter().map(|line| Frame::Simple((*line).to_owned())).collect());
+        call.reply().frame(&frame);
+        return Ok(());
+    }
     if !eq_ignore_case(subcommand, b"GET") {
         return Err(unknown_subcommand("config", subcommand).into());
     }

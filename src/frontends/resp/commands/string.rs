@@ -22,29 +22,31 @@ pub fn get(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     } else {
         *call.misses += 1;
     }
-    write_value(call.replies, call.client.protocol, call.scratch, key, found)
-        .map_err(|fault| error::of_read(&fault))?;
+    write_value(call.replies, call.client.protocol, call.scratch, key, Ok(found), error::of_read);
     call.replies.hold(hold);
     Ok(())
 }
 
-/// Writes a value or nil as the reply, reading it if that needs no waiting.
+/// Writes a value or nil as the reply, reading it if that needs no waiting; `told` is the text when it cannot be read.
 fn write_value(
     replies: &mut Replies,
     protocol: Protocol,
     scratch: &mut Vec<u8>,
     key: &[u8],
-    found: Option<Found<'_>>,
-) -> Result<(), ReadError> {
-    match found {
-        None => replies.writer(protocol).null(),
-        Some(Found::Staged(value)) => replies.writer(protocol).bulk(value),
-        Some(Found::Stored(pinned)) => match pinned.read(key, Wait::Never, scratch)? {
-            Some(value) => replies.writer(protocol).bulk(value),
-            None => replies.cold(protocol, pinned, key),
-        },
+    found: Result<Option<Found<'_>>, ReadError>,
+    told: fn(&ReadError) -> String,
+) {
+    let pinned = match found {
+        Ok(None) => return replies.writer(protocol).null(),
+        Ok(Some(Found::Staged(value))) => return replies.writer(protocol).bulk(value),
+        Ok(Some(Found::Stored(pinned))) => pinned,
+        Err(fault) => return replies.error(protocol, &told(&fault)),
+    };
+    match pinned.read(key, Wait::Never, scratch) {
+        Ok(Some(value)) => replies.writer(protocol).bulk(value),
+        Ok(None) => replies.cold(protocol, pinned, key, told),
+        Err(fault) => replies.error(protocol, &told(&fault)),
     }
-    Ok(())
 }
 
 /// The options of SET.
@@ -62,11 +64,11 @@ pub fn set(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let put = Put { key, value, expiry: options.expiry, condition: options.condition };
     let (outcome, hold) = call.turn.put(&put)?;
     if options.get {
-        // The old value is looked up after staging: it stays where it was, staged or stored.
+        // The old value is looked up after staging: it stays where it was, staged or stored. The write stands whether or
+        // not the old value can be told.
         let found = outcome.previous.as_ref().map(|value| call.turn.found(key, value)).transpose();
-        let found = found.map_err(|fault| error::of_read(&fault))?;
-        let written = write_value(call.replies, call.client.protocol, call.scratch, key, found);
-        written.map_err(|fault| error::of_read(&fault))?;
+        let told = if outcome.written.is_some() { error::of_old_value } else { error::of_read };
+        write_value(call.replies, call.client.protocol, call.scratch, key, found, told);
     } else if outcome.held {
         call.reply().ok();
     } else {

@@ -1,0 +1,17 @@
+//! Redis's wire format, held over real sockets: the bytes of every reply, pipelines, and the bounds of a connection.
+//!
+//! Reading order: `broker` (starts one), `client` (a socket and replies as bytes), `script` (requests as text, replies
+//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `limits`.
+//!
+//! `HEARTH_RECORD=1 cargo test --test resp record` writes `recorded.txt` anew from `/usr/bin/redis-server`.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod broker;
+mod client;
+mod script;
+mod table;
+
+mod limits;
+mod pipelines;
+mod wire;

@@ -1,0 +1,275 @@
+//! The table of scripts: every command and its errors, every way a request can be wrong, values that are too long.
+//!
+//! Promise: no two have one name; what differs from Redis says why. When you add a command, also add its scripts here
+//! and record them.
+
+use crate::client::request;
+use crate::script::Script;
+
+/// The bound of the broker that the scripts about long values run against.
+const SMALL_VALUE_BYTES: usize = 16;
+
+pub fn commands() -> Vec<Script> {
+    vec![
+        Script::of("ping", "PING | PING hello | ping | PiNg ''"),
+        Script::of("ping-in-resp3", "HELLO 3 | PING | PING hello"),
+        Script::of("ping-takes-one-argument", "PING a b"),
+        Script::of("echo", "ECHO hello | echo ''"),
+        Script::of("echo-takes-one-argument", "ECHO | ECHO a b"),
+        Script::of("get-and-set", "GET k | SET k v | GET k | get k | SET k '' | GET k"),
+        Script::of("get-and-set-in-resp3", "HELLO 3 | GET k | SET k v | GET k"),
+        Script::of("get-takes-one-key", "GET | GET a b | GET k"),
+        Script::of("set-needs-a-value", "SET | SET k | GET k"),
+        Script::of("an-empty-key-is-a-key", "SET '' v | GET '' | EXISTS '' | DEL '' | GET ''"),
+        Script::raw(
+            "binary-keys-and-values",
+            [
+                request([&b"SET"[..], b"\x00\xff\r\n", b"\r\n$-1\r\n\x00\xfe"]),
+                request([&b"GET"[..], b"\x00\xff\r\n"]),
+                request([&b"DEL"[..], b"\x00\xff\r\n"]),
+            ]
+            .concat(),
+        ),
+        Script::of("set-nx", "SET k 1 NX | SET k 2 NX | GET k | SET k 3 nx"),
+        Script::of("set-xx", "SET k 1 XX | GET k | SET k 2 | SET k 3 XX | GET k"),
+        Script::of("set-nx-and-xx-in-resp3", "HELLO 3 | SET k 1 XX | SET k 1 NX | SET k 2 NX"),
+        Script::of("set-get", "SET k 1 GET | SET k 2 GET | SET k 3 XX GET | SET k 4 GET NX | GET k"),
+        Script::of("set-get-in-resp3", "HELLO 3 | SET k 1 GET | SET k 2 GET | SET k 3 NX GET | GET k"),
+        Script::of("set-nx-get-on-nothing", "SET k 1 NX GET | GET k | SET b 1 XX GET | GET b"),
+        Script::of("set-ex", "SET k 1 EX 1000 | GET k | SET k 2 ex 1000 | GET k"),
+        Script::of("set-px", "SET k 1 PX 1000000 | GET k | SET k 2 pX 1000000 | GET k"),
+        Script::of("set-exat", "SET k 1 EXAT 99999999999 | GET k | SET a 1 exat 99999999999 | GET a"),
+        Script::of("set-pxat", "SET k 1 PXAT 99999999999999 | GET k | SET a 1 pxat 99999999999999 | GET a"),
+        Script::of("set-keepttl", "SET k 1 KEEPTTL | GET k | SET k 2 KeepTtl | GET k"),
+        Script::of("an-expiry-in-the-past-leaves-nothing", "SET k 1 | SET k 2 EXAT 1 | GET k | SET a 1 PXAT 1 | EXISTS a"),
+        Script::of("an-expiry-in-the-past-gives-the-old-value", "SET k 1 | SET k 2 EXAT 1 GET | EXISTS k"),
+        Script::of("a-past-expiry-held-back-by-nx-changes-nothing", "SET k 1 | SET k 2 NX EXAT 1 | GET k"),
+        Script::of("set-options-in-any-order", "SET k 1 EX 1000 NX | SET k 2 GET XX PX 100000 | GET k | SET k 3 XX KEEPTTL GET"),
+        Script::of("the-last-of-a-repeated-option-counts", "SET k 1 EX 10 EX 1000 | GET k | SET k 2 XX XX | SET k 3 GET GET | GET k"),
+        Script::of("nx-and-xx-exclude-each-other", "SET k 1 NX XX | SET k 1 XX NX | GET k"),
+        Script::of("expiries-exclude-each-other", "SET k 1 EX 1 PX 1 | SET k 1 EX 1 KEEPTTL | SET k 1 KEEPTTL PXAT 9 | SET k 1 EXAT 9 EX 9 | GET k"),
+        Script::of("an-expiry-needs-its-number", "SET k 1 EX | SET k 1 PX | SET k 1 EXAT | SET k 1 PXAT | SET k 1 NX EX"),
+        Script::of("an-expiry-is-an-integer", "SET k 1 EX x | SET k 1 PX 1.5 | SET k 1 EX +1 | SET k 1 EX 010 | SET k 1 EX '' | SET k 1 EX 9223372036854775808 | GET k"),
+        Script::of("an-expiry-is-more-than-nothing", "SET k 1 EX 0 | SET k 1 EX -1 | SET k 1 PX 0 | SET k 1 PXAT -1 | SET k 1 EXAT 0 | GET k"),
+        Script::of("an-expiry-fits-its-clock", "SET k 1 EX 9223372036854775807 | SET k 1 EX 9223372036854775 | SET k 1 PX 9223372036854775807 | SET k 1 EXAT 9223372036854775807 | GET k"),
+        Script::of("an-expiry-far-away-is-taken", "SET k 1 PXAT 9223372036854775807 | GET k"),
+        Script::of("set-knows-no-other-option", "SET k 1 FOO | SET k 1 EX 1 FOO | SET k 1 2 3 | SET k 1 '' | GET k"),
+        Script::of("ifrev-creates", "SET k 1 IFREV 0 | SET k 2 IFREV 0 | GET k | SET k 3 IFREV 0 GET")
+            .differs("+OK\r\n$-1\r\n$1\r\n1\r\n$1\r\n1\r\n", "the compare-and-set form by revision is Hearth's own"),
+        Script::of("ifrev-excludes-nx-and-xx", "SET k 1 IFREV 0 NX | SET k 1 XX IFREV 0 | SET k 1 IFREV | SET k 1 IFREV x | SET k 1 IFREV -1 | GET k")
+            .differs(
+                "-ERR syntax error\r\n-ERR syntax error\r\n-ERR syntax error\r\n-ERR value is not an integer or out of \
+                 range\r\n-ERR value is not an integer or out of range\r\n$-1\r\n",
+                "the compare-and-set form by revision is Hearth's own",
+            ),
+        Script::of("del", "DEL k | SET k 1 | SET a 1 | DEL k a b | DEL k a b | GET k"),
+        Script::of("a-key-named-twice-is-deleted-once", "SET k 1 | DEL k k | DEL"),
+        Script::of("exists", "EXISTS k | SET k 1 | EXISTS k | EXISTS k k a | EXISTS"),
+        Script::of("exists-and-del-in-one-pipeline", "SET k 1 | EXISTS k | DEL k | EXISTS k | SET k 2 | EXISTS k"),
+        Script::of("hello-tells-the-server", "HELLO | HELLO 2 | HELLO 3 | HELLO"),
+        Script::of("hello-back-to-resp2", "HELLO 3 | GET k | HELLO 2 | GET k"),
+        Script::of("hello-in-mid-pipeline-switches-from-its-own-reply-on", "GET k | HELLO 3 | GET k | HELLO 2 | GET k | PING"),
+        Script::of("hello-with-all-options", "HELLO 3 AUTH default secret SETNAME me | CLIENT GETNAME | hello 2 setname you auth default x | CLIENT GETNAME"),
+        Script::of("hello-of-another-version-changes-nothing", "HELLO 4 | HELLO 1 | HELLO -3 | GET k | HELLO 3 | HELLO 9 | GET k"),
+        Script::of("hello-needs-an-integer", "HELLO x | HELLO '' | HELLO 3.0 | HELLO 03 | GET k"),
+        Script::of("hello-knows-no-other-option", "HELLO 3 FOO | HELLO 3 AUTH default | HELLO 3 SETNAME | HELLO 2 setname a foo | GET k"),
+        Script::of("hello-with-another-user-is-refused", "HELLO 3 AUTH nobody x | GET k | HELLO 3 AUTH DEFAULT x | GET k"),
+        Script::raw("hello-refuses-a-name-with-blanks", [request(["HELLO", "3", "SETNAME", "a b"]), request(["GET", "k"])].concat()),
+        Script::of("auth", "AUTH secret | AUTH default secret | AUTH nobody secret | AUTH | AUTH a b c | AUTH DEFAULT x"),
+        Script::of("select", "SELECT 0 | SELECT x | SELECT -1 | SELECT 16 | SELECT | SELECT 0 1 | SELECT '' | SELECT 99999999999999999999"),
+        Script::of("select-of-another-database", "SELECT 1 | SELECT 15 | PING")
+            .differs("-ERR DB index is out of range\r\n-ERR DB index is out of range\r\n+PONG\r\n", "there is one database so far"),
+        Script::of("quit-ends-the-connection", "QUIT"),
+        Script::of("quit-in-mid-pipeline-drops-what-follows", "SET k 1 | quit | SET k 2 | GET k"),
+        Script::of("quit-with-arguments-quits", "PING | QUIT now | PING"),
+        Script::of("reset", "HELLO 3 | CLIENT SETNAME me | RESET | GET k | CLIENT GETNAME | RESET now"),
+        Script::of("client-setname", "CLIENT GETNAME | CLIENT SETNAME me | CLIENT GETNAME | client setname '' | CLIENT GETNAME"),
+        Script::of("client-getname-in-resp3", "HELLO 3 | CLIENT GETNAME | CLIENT SETNAME me | CLIENT GETNAME"),
+        Script::raw(
+            "client-setname-refuses-blanks",
+            [request(["CLIENT", "SETNAME", "a b"]), request(["CLIENT", "SETNAME", "a\nb"]), request(["CLIENT", "GETNAME"])].concat(),
+        ),
+        Script::of("client-id-is-a-number", "ECHO id | CLIENT ID"),
+        Script::of("client-setinfo", "CLIENT SETINFO LIB-NAME redis-py | client setinfo lib-ver 8.1.0 | PING")
+            .differs("+OK\r\n+OK\r\n+PONG\r\n", "redis-server 7.0 does not know it; 7.2, which we say we are, does"),
+        Script::of("client-setinfo-refuses", "CLIENT SETINFO FOO x | CLIENT SETINFO LIB-NAME")
+            .differs(
+                "-ERR Unrecognized option 'FOO'\r\n-ERR wrong number of arguments for 'client|setinfo' command\r\n",
+                "redis-server 7.0 does not know it; the texts are those of 7.2",
+            ),
+        Script::of("client-subcommands-have-an-arity", "CLIENT | CLIENT ID x | CLIENT GETNAME x | CLIENT SETNAME | CLIENT SETNAME a b"),
+        Script::of("an-unknown-subcommand-of-client-is-an-error", "CLIENT FOO | CLIENT MAINT_NOTIFICATIONS ON | client foo bar | CLIENT ''"),
+        Script::of("client-tracking-is-not-there", "CLIENT TRACKING ON | PING")
+            .differs("-ERR unknown subcommand 'TRACKING'. Try CLIENT HELP.\r\n+PONG\r\n", "a faked TRACKING would mean stale client caches"),
+        Script::of("config-get", "CONFIG GET maxmemory-policy | CONFIG GET save | config get appendonly"),
+        Script::of("config-get-in-capitals", "CONFIG GET MAXMEMORY")
+            .differs("*2\r\n$9\r\nmaxmemory\r\n$1\r\n0\r\n", "Redis answers the name as it was asked; clients look it up by its own"),
+        Script::of("config-get-in-resp3", "HELLO 3 | CONFIG GET maxmemory-policy | CONFIG GET nothing-of-this-name"),
+        Script::of("config-get-by-pattern", "CONFIG GET maxmemory-polic? | CONFIG GET m[ab]xmemory-policy | CONFIG GET nothing* | CONFIG GET ''"),
+        Script::of("config-has-an-arity", "CONFIG | CONFIG GET | CONFIG FOO | CONFIG FOO a b"),
+        Script::of("config-set-is-not-there", "CONFIG SET maxmemory 1 | CONFIG REWRITE")
+            .differs(
+                "-ERR unknown subcommand 'SET'. Try CONFIG HELP.\r\n-ERR unknown subcommand 'REWRITE'. Try CONFIG HELP.\r\n",
+                "settings are given at the start and kept nowhere",
+            ),
+        Script::of("command-count", "COMMAND COUNT").differs(":15\r\n", "Hearth has fewer commands"),
+        Script::of("command-info-of-nothing", "COMMAND INFO foo bar | HELLO 3 | COMMAND INFO foo"),
+        Script::of("command-info", "COMMAND INFO get")
+            .differs(
+                "*1\r\n*10\r\n$3\r\nget\r\n:2\r\n*2\r\n+readonly\r\n+fast\r\n:1\r\n:1\r\n:1\r\n*2\r\n+@string\r\n+@read\r\n\
+                 *0\r\n*0\r\n*0\r\n",
+                "no tips, key specifications and subcommands",
+            ),
+        Script::of("command-docs", "COMMAND DOCS get foo | COMMAND DOCS foo")
+            .differs(
+                "*2\r\n$3\r\nget\r\n*8\r\n$7\r\nsummary\r\n$27\r\nAnswers the value of a key.\r\n$5\r\nsince\r\n$5\r\n1.0.0\r\n\
+                 $5\r\ngroup\r\n$6\r\nstring\r\n$10\r\ncomplexity\r\n$4\r\nO(1)\r\n*0\r\n",
+                "the summaries are Hearth's",
+            ),
+        Script::of("command-docs-in-resp3", "HELLO 3 | COMMAND DOCS foo"),
+        Script::of("command-getkeys", "COMMAND GETKEYS GET k | COMMAND GETKEYS SET k v | COMMAND GETKEYS DEL a b c | command getkeys exists a"),
+        Script::of("command-getkeys-refuses", "COMMAND GETKEYS | COMMAND GETKEYS FOO x | COMMAND GETKEYS GET | COMMAND GETKEYS PING x | COMMAND GETKEYS PING"),
+        Script::of("command-has-an-arity", "COMMAND COUNT x | COMMAND FOO | COMMAND FOO x"),
+        Script::of("info-of-no-section-is-empty", "INFO nothing | HELLO 3 | INFO nothing"),
+    ]
+}
+
+pub fn unknown_commands() -> Vec<Script> {
+    vec![
+        Script::of("an-unknown-command-is-named", "FOO | foo | FOO a b | GETS k | SETX | ''"),
+        Script::of("an-unknown-command-in-resp3", "HELLO 3 | FOO a | GET k"),
+        Script::of("arguments-of-an-unknown-command-are-shown-up-to-128-bytes", &format!("FOO {} {} {}", "a".repeat(60), "b".repeat(60), "c".repeat(60))),
+        Script::of("a-long-argument-of-an-unknown-command-is-cut", &format!("FOO {} b", "a".repeat(200))),
+        Script::of("a-long-unknown-name-is-cut", &format!("{} a", "F".repeat(200))),
+        Script::raw("line-ends-in-an-unknown-command-become-blanks", request(["FOO\r\nBAR", "a\r\nb\nc"])),
+        Script::of("a-long-unknown-subcommand-is-cut", &format!("CLIENT {}", "F".repeat(200))),
+        Script::of("other-data-types-are-unknown", "LPUSH k v | HSET k f v | EVAL x 0 | SUBSCRIBE c | PING")
+            .differs(
+                "-ERR unknown command 'LPUSH', with args beginning with: 'k' 'v' \r\n-ERR unknown command 'HSET', with args \
+                 beginning with: 'k' 'f' 'v' \r\n-ERR unknown command 'EVAL', with args beginning with: 'x' '0' \r\n-ERR \
+                 unknown command 'SUBSCRIBE', with args beginning with: 'c' \r\n+PONG\r\n",
+                "Hearth is a cache of strings",
+            ),
+    ]
+}
+
+const PING: &[u8] = b"*1\r\n$4\r\nPING\r\n";
+
+/// The rows of resp.md's table of limits, each behind good requests.
+pub fn requests_that_are_none() -> Vec<Script> {
+    let behind = |bytes: &[u8]| [&request(["SET", "k", "1"])[..], &request(["GET", "k"]), bytes].concat();
+    let row = |name: &'static str, bytes: &[u8]| Script::raw(name, behind(bytes));
+    let strict = "Redis skips these bytes unseen; we would rather not guess what follows";
+    vec![
+        row("empty-lines-are-skipped", b"\r\n  \r\n\n\t\n\r\n"),
+        row("empty-arrays-are-skipped", b"*0\r\n*-1\r\n*-10\r\n*1\r\n$4\r\nPING\r\n"),
+        row("inline-lines-end-in-lf-or-crlf", b"PING\nPING\r\n  PING  \r\n\tECHO\ta\t\r\n"),
+        row(
+            "inline-quotes",
+            b"ECHO \"\\x41\\n\\\"b\"\r\nECHO 'it\\'s'\r\nECHO \"\"\r\nECHO a\"b c\"\r\nSET k 'a b'\r\nGET k\r\n",
+        ),
+        row("inline-hello", b"HELLO 3\r\nGET nothing\r\n"),
+        row(
+            "inline-and-arrays-take-turns",
+            b"PING\r\n*1\r\n$4\r\nPING\r\nECHO a\r\n\r\n*2\r\n$4\r\nECHO\r\n$1\r\nb\r\n",
+        ),
+        row("inline-unknown", b"FOO bar\r\nGET\r\n"),
+        row("inline-quit", b"QUIT\r\nPING\r\n"),
+        row("inline-unbalanced-double-quote", b"ECHO \"a\r\nPING\r\n"),
+        row("inline-unbalanced-single-quote", b"ECHO 'a\r\n"),
+        row("inline-text-glued-to-a-quote", b"ECHO \"a\"b\r\n"),
+        row("too-long-an-inline-line", &b"a".repeat(70_000)).unprobed(),
+        row("a-count-that-is-no-number", b"*abc\r\n"),
+        row("a-count-that-is-nothing", b"*\r\n"),
+        row("a-count-with-a-plus", b"*+1\r\n"),
+        row("a-count-with-a-zero-in-front", b"*01\r\n"),
+        row("a-count-with-a-blank", b"* 1\r\n"),
+        row("a-count-over-an-int", b"*2147483648\r\n"),
+        row("a-count-over-everything", b"*99999999999999999999\r\n"),
+        row("more-arguments-than-anybody-sends", b"*1048577\r\n").differs(
+            "+OK\r\n$1\r\n1\r\n-ERR Protocol error: invalid multibulk length\r\n",
+            "Redis 7.0 takes up to 2^31-1, before it 1,048,576; nobody sends more",
+        ),
+        row("too-long-a-count-line", &[&b"*"[..], &b"1".repeat(70_000)].concat()).unprobed(),
+        row("too-long-a-length-line", &[&b"*1\r\n$"[..], &b"1".repeat(70_000)].concat()).unprobed(),
+        row("an-element-that-is-an-integer", b"*2\r\n$4\r\nECHO\r\n:1\r\n"),
+        row("an-element-that-is-a-simple-string", b"*1\r\n+PING\r\n"),
+        row("a-nested-array", b"*1\r\n*1\r\n$4\r\nPING\r\n"),
+        row("many-nested-arrays", &b"*1\r\n".repeat(500)),
+        row("an-element-that-is-a-line-end", b"*1\r\n\r\n"),
+        row("a-length-below-zero", b"*1\r\n$-1\r\n"),
+        row("a-length-that-is-no-number", b"*1\r\n$abc\r\n"),
+        row("a-length-that-is-nothing", b"*1\r\n$\r\n"),
+        row("a-length-with-a-zero-in-front", b"*1\r\n$04\r\nPING\r\n"),
+        row("a-length-over-512-mib", b"*1\r\n$536870913\r\n"),
+        row("a-length-over-everything", b"*1\r\n$99999999999999999999\r\n"),
+        row("an-empty-command-name", b"*1\r\n$0\r\n\r\n"),
+        row("a-post-is-closed-without-a-word", b"POST / HTTP/1.1\r\nHost: x\r\n\r\n")
+            .differs(
+                "+OK\r\n$1\r\n1\r\n",
+                "Redis drops what it had not sent yet; the good requests before deserve their replies",
+            )
+            .closing(),
+        row("a-host-header-is-closed-without-a-word", b"Host: x\r\n")
+            .differs(
+                "+OK\r\n$1\r\n1\r\n",
+                "Redis drops what it had not sent yet; the good requests before deserve their replies",
+            )
+            .closing(),
+        row("post-as-an-array-is-an-unknown-command", b"*1\r\n$4\r\nPOST\r\n").differs(
+            "+OK\r\n$1\r\n1\r\n-ERR unknown command 'POST', with args beginning with: \r\n",
+            "Redis closes here too; but no browser can be made to send an array in front of its request line",
+        ),
+        row("a-get-of-http-is-a-get", b"GET / HTTP/1.1\r\n"),
+        row("a-bulk-that-does-not-end", b"*1\r\n$4\r\nPINGxx")
+            .differs("+OK\r\n$1\r\n1\r\n-ERR Protocol error: invalid bulk terminator\r\n", strict),
+        row("a-count-line-with-cr-only", b"*1\rX$4\r\nPING\r\n")
+            .differs("+OK\r\n$1\r\n1\r\n-ERR Protocol error: expected LF after CR\r\n", strict),
+        row("requests-that-are-too-large-together", b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$134217729\r\n").differs(
+            "+OK\r\n$1\r\n1\r\n-ERR Protocol error: request larger than 134217728 bytes\r\n",
+            "a bound on what one connection makes us hold; Redis has 512 MiB",
+        ),
+        Script::raw(
+            "what-redis-cli-sends-at-the-end-of-a-pipe",
+            [&request(["SET", "k", "1"])[..], b"\r\n", &request([&b"ECHO"[..], b"\x00\r\n*1\r\n$\xff\x80 \"'0123456"])]
+                .concat(),
+        ),
+        Script::raw(
+            "what-redis-cli-sends-behind-inline-lines",
+            [&b"SET k 1\r\nGET k\n\r\n"[..], &request([&b"ECHO"[..], b"*\r\n\n\x01\xfe"])].concat(),
+        ),
+        Script::raw("good-requests-behind-nothing", [PING, b"\r\n", PING].concat()),
+        Script::raw("nothing", ""),
+    ]
+}
+
+/// Against a broker whose values have at most 16 bytes.
+pub fn long_values() -> Vec<Script> {
+    let own = "the bound is Hearth's, and a long value costs no memory";
+    let long = "x".repeat(SMALL_VALUE_BYTES + 1);
+    let longest = "x".repeat(SMALL_VALUE_BYTES);
+    const REFUSED: &str = "-ERR string exceeds maximum allowed size (proto-max-bulk-len)\r\n";
+    vec![
+        Script::of("the-longest-value-fits", &format!("SET k {longest} | GET k"))
+            .differs(format!("+OK\r\n$16\r\n{longest}\r\n"), own),
+        Script::of("a-longer-value-is-refused-and-the-connection-stays", &format!("SET k 1 | SET k {long} | GET k"))
+            .differs(format!("+OK\r\n{REFUSED}$1\r\n1\r\n"), own),
+        Script::of("a-much-longer-value-is-refused", &format!("SET k {} NX | PING", "y".repeat(3000)))
+            .differs(format!("{REFUSED}+PONG\r\n"), own),
+        Script::of("several-long-arguments-are-one-error", &format!("SET k {long} {long} {long} | DEL {long} k {long} | ECHO {long} | PING"))
+            .differs(format!("{REFUSED}{REFUSED}{REFUSED}+PONG\r\n"), own),
+        Script::of("arity-and-name-come-before-length", &format!("GET k {long} | FOO {long} | {long} | PING"))
+            .differs(
+                "-ERR wrong number of arguments for 'get' command\r\n-ERR unknown command 'FOO', with args beginning with: '' \
+                 \r\n-ERR unknown command '', with args beginning with: \r\n+PONG\r\n",
+                own,
+            ),
+        Script::raw("a-long-inline-word-is-refused", format!("SET k {long}\r\nSET k 1\r\nGET k\r\n"))
+            .differs(format!("{REFUSED}+OK\r\n$1\r\n1\r\n"), own),
+        Script::raw(
+            "a-long-value-that-does-not-end-closes",
+            [format!("*2\r\n$4\r\nECHO\r\n$17\r\n{long}XX").as_bytes(), PING].concat(),
+        )
+        .differs("-ERR Protocol error: invalid bulk terminator\r\n", own),
+    ]
+}
