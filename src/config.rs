@@ -88,7 +88,7 @@ impl From<FlushOn> for FlushPlace {
         match flush_on {
             FlushOn::Worker => Self::Worker,
             FlushOn::Thread => Self::Thread,
-            FlushOn::Either => Self::WhereNobodyWaits,
+            FlushOn::Either => Self::Either,
         }
     }
 }

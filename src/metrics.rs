@@ -23,7 +23,7 @@ pub struct Metrics {
     clock: Arc<dyn Clock>,
     started: Millis,
     /// Connected clients.
-    pub clients: Arc<AtomicUsize>,
+    pub clients: AtomicUsize,
     pub total_connections: AtomicU64,
     pub rejected_connections: AtomicU64,
     pub commands: AtomicU64,
@@ -62,7 +62,7 @@ impl Metrics {
             drivers: facts.drivers,
             clock,
             started,
-            clients: Arc::default(),
+            clients: AtomicUsize::new(0),
             total_connections: AtomicU64::new(0),
             rejected_connections: AtomicU64::new(0),
             commands: AtomicU64::new(0),

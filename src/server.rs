@@ -151,7 +151,7 @@ impl Broker {
         let host = Arc::new(Host::new(cache, Arc::clone(&metrics), max_clients));
         let close = driver.close_handle();
         let flusher = Flusher::start().map_err(ServerError::System)?;
-        let driver = rt::spawn_on(0, driver.serve(flusher, Arc::clone(&metrics.clients)));
+        let driver = rt::spawn_on(0, driver.serve(flusher));
         let (stop_accepting, stopped) = rt::channel::bounded::<()>(1);
         let listener = rt::Listener::new(listener).map_err(ServerError::System)?;
         let accepting = accept(listener, front_end, Arc::clone(&host));

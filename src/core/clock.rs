@@ -10,6 +10,9 @@ use crate::core::types::Millis;
 /// Tells Unix time in milliseconds, never less than it told before.
 pub trait Clock: Send + Sync + 'static {
     fn now(&self) -> Millis;
+
+    /// Microseconds since some moment, to tell how long something took.
+    fn micros(&self) -> u64;
 }
 
 /// The machine's clock: wall time at start plus monotonic time since, so that a step of the wall clock moves no expiry.
@@ -39,6 +42,10 @@ impl Clock for SystemClock {
         let elapsed = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
         Millis(self.started_at.0.saturating_add(elapsed))
     }
+
+    fn micros(&self) -> u64 {
+        u64::try_from(self.since.elapsed().as_micros()).unwrap_or(u64::MAX)
+    }
 }
 
 /// A clock that moves only when told to; for tests and simulations.
@@ -59,5 +66,9 @@ impl ManualClock {
 impl Clock for ManualClock {
     fn now(&self) -> Millis {
         Millis(self.0.load(Ordering::SeqCst))
+    }
+
+    fn micros(&self) -> u64 {
+        self.0.load(Ordering::SeqCst) * 1000
     }
 }

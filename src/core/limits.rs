@@ -43,6 +43,10 @@ pub const MAX_COMMITTED_BYTES_PER_STEP: u64 = 64 * 1024 * 1024;
 /// After a flush policy of once a second: the longest time in milliseconds an acknowledged write stays unflushed.
 pub const FLUSH_INTERVAL_MS: u64 = 1_000;
 
+/// A flush that lately took longer than this many microseconds runs on a thread of its own: to hand it over costs about
+/// a tenth of this, to wait for it on the worker costs every other client all of it.
+pub const SLOW_FLUSH_US: u64 = 300;
+
 /// After this many milliseconds without a new batch the anchor notes how far the log is flushed.
 pub const FRONTIER_NOTE_DELAY_MS: u64 = 1_000;
 

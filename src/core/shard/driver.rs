@@ -9,11 +9,13 @@
 
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::core::clock::Clock;
 use crate::core::error::Unknown;
-use crate::core::limits::{FLUSH_INTERVAL_MS, FRONTIER_NOTE_DELAY_MS, ZERO_FILL_BYTES, ZERO_FILL_PAUSE_MS};
+use crate::core::limits::{
+    FLUSH_INTERVAL_MS, FRONTIER_NOTE_DELAY_MS, SLOW_FLUSH_US, ZERO_FILL_BYTES, ZERO_FILL_PAUSE_MS,
+};
 use crate::core::log::FsyncPolicy;
 use crate::core::log::writer::{LogWriter, Progress, Spare, SpareOrder};
 use crate::core::record::RecordError;
@@ -51,10 +53,9 @@ pub enum FlushPlace {
     Worker,
     /// The flush thread, which costs two wake-ups.
     Thread,
-    /// The worker when every connected client waits for this very flush, else the flush thread: reads of others must not
-    /// wait behind it.
+    /// The worker while flushes are quick, else the flush thread: on a slow disk, reads must not wait behind a flush.
     #[default]
-    WhereNobodyWaits,
+    Either,
 }
 
 /// What a driver counts, for INFO.
@@ -80,8 +81,9 @@ pub struct Driver {
     spare_ordered: Option<rt::Task<io::Result<Spare>>>,
     /// Somebody waits for the spare: no more pauses.
     hurry: Arc<AtomicBool>,
-    sessions: Arc<AtomicUsize>,
     flush_place: FlushPlace,
+    /// How long a flush took lately, in microseconds.
+    flush_us: u64,
 }
 
 /// Asks a driver to write out what is staged, mark a clean stop and end.
@@ -113,8 +115,8 @@ impl Driver {
             alarm: None,
             spare_ordered: None,
             hurry: Arc::default(),
-            sessions: Arc::default(),
             flush_place: FlushPlace::default(),
+            flush_us: 0,
         }
     }
 
@@ -183,12 +185,11 @@ impl Driver {
         self.fail_on_error(result)
     }
 
-    /// Serves the shard until it is asked to close. `sessions` counts the clients that could use it.
+    /// Serves the shard until it is asked to close.
     ///
     /// # Errors
     /// As [`Driver::run_to_idle`]. Must not be cancelled: a flush in flight would be left behind.
-    pub async fn serve(mut self, flusher: Flusher, sessions: Arc<AtomicUsize>) -> Result<(), DriverError> {
-        self.sessions = sessions;
+    pub async fn serve(mut self, flusher: Flusher) -> Result<(), DriverError> {
         let result = self.try_serve(&flusher).await;
         self.fail_on_error(result)
     }
@@ -313,11 +314,17 @@ impl Driver {
         let here = match self.flush_place {
             FlushPlace::Worker => true,
             FlushPlace::Thread => false,
-            FlushPlace::WhereNobodyWaits => self.shard.frontier.waiting() >= self.sessions.load(Ordering::Relaxed),
+            FlushPlace::Either => self.flush_us <= SLOW_FLUSH_US,
         };
-        if here {
-            return self.flush_here();
-        }
+        let begun = self.clock.micros();
+        let flushed = if here { self.flush_here() } else { self.flush_on_thread(flusher).await };
+        let took = self.clock.micros().saturating_sub(begun);
+        // One hiccup does not decide: an average over about the last eight.
+        self.flush_us = (self.flush_us * 7 + took) / 8;
+        flushed
+    }
+
+    async fn flush_on_thread(&mut self, flusher: &Flusher) -> Result<(), DriverError> {
         let Some(file) = self.log.flush_target().filter(|_| !bites(Tooth::SkipFlush)) else {
             return self.flushed(Ok(()));
         };

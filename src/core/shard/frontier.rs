@@ -70,12 +70,6 @@ impl Frontier {
         all.into_values().flatten().for_each(Waker::wake);
     }
 
-    /// How many wait at this moment.
-    #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.lock().wakers.values().map(Vec::len).sum()
-    }
-
     /// What became of the record at `offset`, once that is known.
     #[must_use]
     pub fn fate(&self, offset: Offset) -> Option<Fate> {
