@@ -4,6 +4,11 @@
 //! again with arguments), because the memory of one would colour the next; the candidates take turns in every round,
 //! and figures are medians over the rounds. `cargo bench --bench index -- WORD ...` takes only the candidates whose name
 //! has one of the words in it. It knows nothing of the log.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    reason = "a bench measures time and stops at the first surprise"
+)]
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};

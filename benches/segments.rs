@@ -3,6 +3,11 @@
 //!
 //! Prints Markdown tables. Every round runs all candidates one after the other (A B C D, A B C D, ...), figures are
 //! medians over the rounds, and ratios are taken inside a round first. It knows nothing of the log's own formats.
+#![expect(
+    clippy::disallowed_methods,
+    clippy::expect_used,
+    reason = "a bench measures time and stops at the first surprise"
+)]
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -5,6 +5,7 @@
 //! number. It refuses to print or write a table when a run had an error reply or when data read back differ.
 //!
 //! Reading order: `rows` says what is measured, `measure` how a row runs, `report` how it is shown.
+#![expect(clippy::disallowed_methods, reason = "a bench measures time and stops at the first surprise")]
 
 // What is asked for.
 mod options;

@@ -3,6 +3,7 @@
 //!
 //! Reading order: `bed` (an open store without a runtime), `model` (what it must hold), `script` (the run that is cut),
 //! `judge` (what must be true after it), then the suites. Must never use a wall clock, a thread of its own, or the runtime.
+#![expect(clippy::expect_used, reason = "a test stops at the first surprise")]
 
 mod bed;
 mod judge;

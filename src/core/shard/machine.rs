@@ -179,11 +179,12 @@ impl Machine {
         if self.failed {
             return Ok(None);
         }
-        if self.doors_open && self.consensus.accepts() {
-            if let Some(batch) = self.next_batch(now) {
-                let proposed = self.consensus.propose(batch);
-                assert!(proposed.is_ok(), "a group of one that accepts proposals took none");
-            }
+        if self.doors_open
+            && self.consensus.accepts()
+            && let Some(batch) = self.next_batch(now)
+        {
+            let proposed = self.consensus.propose(batch);
+            assert!(proposed.is_ok(), "a group of one that accepts proposals took none");
         }
         while let Some(step) = self.consensus.step() {
             for batch in step.committed {
