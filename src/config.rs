@@ -11,19 +11,19 @@ use crate::core::limits::{DEFAULT_MAX_VALUE_BYTES, HIGHEST_MAX_VALUE_BYTES};
 use crate::core::log::FsyncPolicy;
 use crate::core::shard::driver::FlushPlace;
 
-/// A durable cache that speaks the Redis protocol: every acknowledged write is in a log on disk.
+/// A durable cache that speaks the Redis protocol and is a log: what it acknowledges is on disk
 #[derive(Clone, Debug, Parser)]
 #[command(name = "hearth", version, about, max_term_width = 100)]
 pub struct Config {
-    /// Where Redis clients connect; port 0 lets the system choose
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:6379")]
+    /// Where Redis clients connect, an IP address and a port; port 0 lets the system choose
+    #[arg(long, value_name = "IP:PORT", default_value = "127.0.0.1:6379")]
     pub resp: SocketAddr,
 
     /// Where the data lives; created if it is not there
     #[arg(long, value_name = "DIR", default_value = "hearth-data")]
     pub data_dir: PathBuf,
 
-    /// Keep everything in memory: nothing is written to disk, nothing survives the process
+    /// Keep everything in memory: nothing survives the process; not with --data-dir or --fsync
     #[arg(long, conflicts_with_all = ["data_dir", "fsync"])]
     pub memory: bool,
 
@@ -31,7 +31,7 @@ pub struct Config {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Fsync::Always)]
     pub fsync: Fsync,
 
-    /// The longest value, in bytes
+    /// The longest value, in bytes; at most 67108864
     #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_VALUE_BYTES as u64,
           value_parser = clap::value_parser!(u64).range(1..=HIGHEST_MAX_VALUE_BYTES as u64))]
     pub max_value: u64,

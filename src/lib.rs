@@ -1,4 +1,4 @@
-//! Hearth: a durable, clustered cache that is a projection over a log.
+//! Hearth: a durable cache that speaks the Redis protocol and is a log.
 //!
 //! Reading order: `core` (what it is), `frontends` (who talks to it), `cluster` (who else there is), `server` (the
 //! composition root, the only file that names all three). `ARCHITECTURE.md` has the map.

@@ -1,5 +1,6 @@
 //! The process: arguments, log lines, signals, exit codes. Everything else is the library's.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -13,7 +14,8 @@ const UNEXPECTED: u8 = 1;
 fn main() -> ExitCode {
     // Usage errors exit with 2, as clap does by itself.
     let config = Config::parse();
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_target(false).init();
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(colours).with_target(false).init();
     let started = rt::start(config.workers as usize).map_err(ServerError::System);
     let ended = started.and_then(|()| rt::run(serve(config)));
     match ended {

@@ -62,7 +62,7 @@ impl ServerError {
             Self::Open(OpenError::Locked { .. }) => 4,
             Self::Open(OpenError::Unusable { .. }) => 5,
             Self::Open(OpenError::Damaged { .. }) | Self::Driver(DriverError::Record(_)) => 7,
-            Self::Open(OpenError::OtherFormat { .. }) => 8,
+            Self::Open(OpenError::OtherFormat { .. } | OpenError::NotOurs { .. }) => 8,
             Self::Open(OpenError::FlushFailed { .. }) | Self::Driver(DriverError::Log(_)) => 9,
             Self::System(_) => 1,
         }
@@ -127,6 +127,9 @@ impl Broker {
             _ => ServerError::Address { address: config.resp, source },
         })?;
         let address = listener.local_addr().map_err(ServerError::System)?;
+        if !address.ip().is_loopback() {
+            tracing::warn!(%address, "clients from other machines will be refused: no password can be set yet");
+        }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let entropy = Arc::new(Entropy::System);
         let run_id = format!("{:016x}{:016x}{:08x}", entropy.number(), entropy.number(), entropy.number() as u32);

@@ -105,6 +105,8 @@ pub enum OpenError {
     Locked { path: PathBuf },
     /// The directory or a file in it cannot be used.
     Unusable { path: PathBuf, doing: &'static str, source: std::io::Error },
+    /// The directory holds something, and it is not a broker's data.
+    NotOurs { path: PathBuf, holds: String },
     /// The bytes are of a format this build does not know.
     OtherFormat { path: PathBuf, found: String },
     /// The bytes are ours and wrong; opening would lose or invent data.
@@ -134,6 +136,13 @@ impl fmt::Display for OpenError {
             Self::Unusable { path, doing, source } => {
                 write!(f, "cannot use {}: {doing} failed: {source}", path.display())
             }
+            Self::NotOurs { path, holds } => {
+                write!(
+                    f,
+                    "{} is not a Hearth data directory: it holds \"{holds}\" and no node.toml; choose another with --data-dir",
+                    path.display()
+                )
+            }
             Self::OtherFormat { path, found } => {
                 write!(
                     f,
@@ -145,7 +154,7 @@ impl fmt::Display for OpenError {
             Self::Damaged { path, at, what } => {
                 write!(
                     f,
-                    "{} is damaged at byte {at}: {what}; nothing was changed and the shard was not opened",
+                    "{} is damaged at byte {at}: {what}; nothing was changed, and the broker does not start on it",
                     path.display()
                 )
             }

@@ -255,6 +255,9 @@ impl Store {
         let mut driver = Driver::new(Arc::clone(&shard), log, policy, Arc::clone(&self.clock));
         shard.machine().campaign().map_err(broken)?;
         driver.run_to_idle().map_err(|error| match error {
+            DriverError::Log(source) if source.kind() == std::io::ErrorKind::StorageFull => {
+                OpenError::Unusable { path: dir.to_owned(), doing: "making a segment file of 64 MiB", source }
+            }
             DriverError::Log(source) => OpenError::FlushFailed { path: dir.to_owned(), source },
             DriverError::Record(error) => broken(error.to_string()),
         })?;

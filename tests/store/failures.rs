@@ -184,7 +184,7 @@ fn node_file(disk: &MemoryDisk) -> Vec<u8> {
 #[test]
 fn a_directory_of_somebody_else_is_left_alone() {
     for name in ["dump.rdb", "caches/x/0/anchor", "node.toml.old"] {
-        assert!(matches!(refused(&disk_with(&[(name, b"theirs")])), OpenError::OtherFormat { .. }), "{name}");
+        assert!(matches!(refused(&disk_with(&[(name, b"theirs")])), OpenError::NotOurs { .. }), "{name}");
     }
 }
 
