@@ -24,6 +24,7 @@ use smol::{Async, Executor};
 use reactor::{Direction, Reactor, Readiness, Source};
 
 pub use smol::channel;
+pub use smol::lock::Semaphore;
 
 /// A thread that runs tasks and watches their sockets.
 struct Worker {
@@ -382,6 +383,55 @@ impl Stream {
         Ok(())
     }
 
+    /// Writes all of `bytes`. While the peer does not take them, what it sends is read and given to `take`, until that
+    /// answers false: a peer that sends everything before it reads anything would otherwise never be served. Cancelled, it
+    /// may have written a part.
+    ///
+    /// # Errors
+    /// Whatever the system reports.
+    pub async fn write_all_reading(&mut self, mut bytes: &[u8], mut take: impl FnMut(&[u8]) -> bool) -> io::Result<()> {
+        let mut scratch = Vec::new();
+        let mut reading = true;
+        while !bytes.is_empty() {
+            self.source.expect_edge(Direction::Write);
+            match (&self.socket).write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => {
+                    bytes = &bytes[written..];
+                    continue;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            }
+            scratch.resize(TAKE_BYTES, 0);
+            let readable = reading && (!self.drained || self.readable_or_writable().await == Direction::Read);
+            if !reading {
+                poll_fn(|context| self.source.poll(Direction::Write, context)).await;
+            } else if readable {
+                reading = match self.read_now(&mut scratch)? {
+                    Some(0) => false,
+                    Some(read) => take(&scratch[..read]),
+                    None => true,
+                } && !self.source.is_asked_to_end();
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits for either direction; writing goes first.
+    async fn readable_or_writable(&self) -> Direction {
+        poll_fn(|context| {
+            let ready = |direction| self.source.poll(direction, context).is_ready();
+            match () {
+                () if ready(Direction::Write) => Poll::Ready(Direction::Write),
+                () if ready(Direction::Read) => Poll::Ready(Direction::Read),
+                () => Poll::Pending,
+            }
+        })
+        .await
+    }
+
     /// Says that nothing more will be written, then reads and drops what the peer still sends until it closes too, up
     /// to `ms`: closing with unread input would make the system discard replies that are still on their way.
     pub async fn close_gently(mut self, ms: u64) {
@@ -408,6 +458,9 @@ impl Stream {
     }
 }
 
+/// Bytes read at a time while a write waits.
+const TAKE_BYTES: usize = 64 * 1024;
+
 /// How often a connection that was asked to end looks whether its peer has closed, in milliseconds.
 const CLOSING_LOOK_MS: u64 = 5;
 
@@ -417,22 +470,27 @@ pub enum Signal {
     Terminate,
 }
 
-/// The signals that ask for an end: SIGTERM and SIGINT.
+/// The signals that ask for an end: SIGTERM and SIGINT. SIGXFSZ is taken too, and ignored: a write beyond the limit on
+/// file sizes then fails with an error instead of ending the process without a word.
 pub struct Signals(async_signal::Signals);
 
 impl Signals {
     /// # Errors
     /// When the handlers cannot be installed.
     pub fn new() -> io::Result<Self> {
-        async_signal::Signals::new([async_signal::Signal::Term, async_signal::Signal::Int]).map(Self)
+        use async_signal::Signal::{Int, Term, Xfsz};
+        async_signal::Signals::new([Term, Int, Xfsz]).map(Self)
     }
 
     /// Waits for the next one. May be cancelled.
     pub async fn next(&mut self) -> Signal {
         use futures_lite::StreamExt;
-        match self.0.next().await {
-            Some(Ok(_)) => Signal::Terminate,
-            _ => std::future::pending().await,
+        loop {
+            match self.0.next().await {
+                Some(Ok(async_signal::Signal::Xfsz)) => {}
+                Some(Ok(_)) => return Signal::Terminate,
+                _ => std::future::pending().await,
+            }
         }
     }
 }

@@ -247,7 +247,7 @@ fn open(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<Entropy>) -> Result
         tracing::warn!(
             segment = segment.0,
             byte = at,
-            "the last stop was not clean: a batch that was never acknowledged was cut off the end of the log"
+            "the last stop was not clean: an unfinished batch was cut off the end of the log"
         );
     }
     tracing::info!(
@@ -272,7 +272,8 @@ fn clients_that_fit(asked: usize) -> usize {
         Ok(()) => limit.maximum,
         Err(_) => limit.current,
     };
-    let fitting = current.map_or(usize::MAX, |current| current.saturating_sub(RESERVED_DESCRIPTORS).max(1) as usize);
+    let fitting = |current: u64| current - RESERVED_DESCRIPTORS.min(current / 2);
+    let fitting = current.map_or(usize::MAX, |current| fitting(current).max(1) as usize);
     if fitting < asked {
         tracing::warn!(asked, fitting, "the limit on open files leaves room for fewer clients than --max-clients");
     }

@@ -47,8 +47,8 @@ pub const FLUSH_INTERVAL_MS: u64 = 1_000;
 /// a tenth of this, to wait for it on the worker costs every other client all of it.
 pub const SLOW_FLUSH_US: u64 = 300;
 
-/// After this many milliseconds without a new batch the anchor notes how far the log is flushed.
-pub const FRONTIER_NOTE_DELAY_MS: u64 = 1_000;
+/// The anchor notes how far the log is flushed at most this many milliseconds after the first batch it does not know.
+pub const FRONTIER_NOTE_INTERVAL_MS: u64 = 1_000;
 
 /// How many bytes of the next segment are zeroed and flushed in one go while clients write, so that no flush of a batch
 /// waits behind more; figures in `docs/decisions/0001-segments-are-zero-filled.md`.

@@ -255,7 +255,7 @@ impl Store {
         let mut driver = Driver::new(Arc::clone(&shard), log, policy, Arc::clone(&self.clock));
         shard.machine().campaign().map_err(broken)?;
         driver.run_to_idle().map_err(|error| match error {
-            DriverError::Log(source) if source.kind() == std::io::ErrorKind::StorageFull => {
+            DriverError::Log(source) if lacks_room(&source) => {
                 OpenError::Unusable { path: dir.to_owned(), doing: "making a segment file of 64 MiB", source }
             }
             DriverError::Log(source) => OpenError::FlushFailed { path: dir.to_owned(), source },
@@ -298,9 +298,7 @@ fn refuse_foreign(root: &Path, names: &[String]) -> Result<(), OpenError> {
     let ours = [LOCK_FILE, NODE_FILE_NEW, "lost+found"];
     match names.iter().find(|name| !ours.contains(&name.as_str())) {
         None => Ok(()),
-        Some(other) => {
-            Err(OpenError::OtherFormat { path: root.to_owned(), found: format!("it holds {other} and no {NODE_FILE}") })
-        }
+        Some(other) => Err(OpenError::NotOurs { path: root.to_owned(), holds: other.clone() }),
     }
 }
 
@@ -312,4 +310,12 @@ fn directory_name(id: &ShardId) -> String {
     let hash = Sha256::digest(format!("{}\0{name}", id.kind.root()).as_bytes());
     let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     format!("{readable}-{hex}")
+}
+
+/// The machine has no room for another file, or no descriptor for it: nothing is wrong with what is there.
+fn lacks_room(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    const TOO_MANY_OPEN_FILES: [i32; 2] = [23, 24];
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+        || error.raw_os_error().is_some_and(|code| TOO_MANY_OPEN_FILES.contains(&code))
 }

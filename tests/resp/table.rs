@@ -30,6 +30,11 @@ pub fn commands() -> Vec<Script> {
             ]
             .concat(),
         ),
+        Script::of(
+            "set-words-are-judged-before-numbers",
+            "SET k 1 PX 0 PX 100000 | SET k 1 EX EX 100 | SET k 1 EX PX 100000 | SET k 1 PX 0 KEEPTTL | SET k 1 PX 0 EX 100 | \
+             SET k 1 EX abc NX XX | SET k 1 EX abc | SET k 1 KEEPTTL KEEPTTL | SET k 1 EX",
+        ),
         Script::of("set-nx", "SET k 1 NX | SET k 2 NX | GET k | SET k 3 nx"),
         Script::of("set-xx", "SET k 1 XX | GET k | SET k 2 | SET k 3 XX | GET k"),
         Script::of("set-nx-and-xx-in-resp3", "HELLO 3 | SET k 1 XX | SET k 1 NX | SET k 2 NX"),

@@ -228,6 +228,28 @@ fn any_zeroed_sector_is_repaired_or_refused() {
 }
 
 #[test]
+fn a_segment_that_is_gone_or_empty_is_refused_whatever_the_stop_was() {
+    for clean in [false, true] {
+        let log = log(clean);
+        for from in 0..log.files.len() {
+            for emptied in [false, true] {
+                let disk = log.image.after_kill();
+                for path in &log.files[from..] {
+                    if emptied {
+                        disk.open(path).expect("it is there").set_len(0).expect("a sound disk");
+                    } else {
+                        disk.remove(path).expect("it is there");
+                    }
+                }
+                let opened = log.world.with_disk(disk).open();
+                let refused = matches!(opened, Err(OpenError::Damaged { .. }));
+                assert!(refused, "clean {clean}, segment files from {from} on, emptied {emptied}");
+            }
+        }
+    }
+}
+
+#[test]
 fn any_flipped_bit_of_the_last_two_batches_or_behind_them_is_repaired_or_refused() {
     for clean in [false, true] {
         let (log, mut outcomes) = (log(clean), Outcomes::default());

@@ -8,6 +8,8 @@ use hearth::core::api::{Fate, WriteError};
 use hearth::core::error::{OpenError, ReadError, Refusal};
 use hearth::core::log::FsyncPolicy;
 use hearth::core::log::disk::{Disk, MemoryDisk};
+use hearth::core::log::reader::Wait;
+use hearth::core::shard::read::Pinned;
 use hearth::core::types::Location;
 
 use crate::bed::{Bed, POLICIES, ROOT, UNKNOWN, World, bytes_of, segment_files, shard_dir, shard_id};
@@ -134,6 +136,34 @@ fn a_damaged_record_is_an_error_and_never_a_miss() {
     assert_eq!(bed.get(b"a").expect("whole again").as_deref(), Some(&b"one"[..]));
     file.set_len(u64::from(at.position + at.length) - 1).expect("a sound disk");
     assert_mismatch(&bed, b"a", "a file that ends within the record");
+}
+
+#[test]
+fn a_large_value_comes_back_in_pieces_and_a_damaged_one_does_not() {
+    let mut world = World::new(FsyncPolicy::Always, 4 * 1024 * 1024);
+    world.options.max_value_bytes = 1024 * 1024;
+    let mut bed = world.open().expect("a new store");
+    let value: Vec<u8> = (0..700_001_u32).map(|i| (i % 253) as u8).collect();
+    bed.put_acknowledged(b"large", &value);
+    let entry = bed.shard.index.view().get(b"large").expect("it is there");
+    let pinned = Pinned::new(&bed.shard, entry).expect("its segment is there");
+    let mut pieces = pinned.verify(b"large").expect("a sound disk");
+    assert_eq!(pieces.remaining(), value.len());
+    let (mut whole, mut piece) = (Vec::new(), Vec::new());
+    while pieces.remaining() > 0 {
+        pieces.next(Wait::IfNeeded, &mut piece).expect("a sound disk");
+        whole.extend_from_slice(&piece);
+    }
+    assert!(whole == value);
+    assert!(pinned.verify(b"other").is_err(), "the record of another key");
+    // Damaged between the verification and the sending: the last piece is not given out.
+    let mut pieces = pinned.verify(b"large").expect("a sound disk");
+    let (_, path) = &segment_files(&world.disk)[0];
+    let middle = u64::from(entry.location.position) + 400_000;
+    world.disk.open(path).expect("it is there").write_at(middle, &[255]).expect("a sound disk");
+    assert!(matches!(pinned.verify(b"large"), Err(ReadError::Mismatch { .. })));
+    let sent = std::iter::from_fn(|| pieces.next(Wait::IfNeeded, &mut piece).ok().flatten()).take_while(|more| *more);
+    assert!(sent.count() > 0 && pieces.next(Wait::IfNeeded, &mut piece).is_err());
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::core::log::codec::{Configuration, SECTOR_BYTES, Sector};
 use crate::core::log::disk::{Disk, DiskFile};
 use crate::core::log::{FORMAT, FsyncPolicy};
-use crate::core::types::{Epoch, Generation, Index, Offset, ReplicaId};
+use crate::core::types::{Epoch, Generation, Index, Offset, ReplicaId, SegmentNo};
 
 const MAGIC: &[u8; 8] = b"HEARTHAN";
 /// The two places stand this many bytes apart, so that no disk block holds both.
@@ -39,6 +39,8 @@ pub struct AnchorState {
     /// Everything up to and including this index is flushed; the offset is one past its last record.
     pub flushed: Index,
     pub flushed_next_offset: Offset,
+    /// The newest segment that was begun, its header flushed. 0 before the first.
+    pub newest_segment: SegmentNo,
     /// The log was closed with nothing unflushed.
     pub clean_stop: bool,
     /// The policy of the process that wrote this.
@@ -86,6 +88,7 @@ impl AnchorState {
         );
         sector.put(112, &[u8::from(self.clean_stop), self.policy as u8]);
         sector.put_configuration(114, 128, &self.configuration);
+        sector.put_u64s(256, &[self.newest_segment.0]);
         sector.seal(CRC_AT);
         sector.0
     }
@@ -104,6 +107,7 @@ impl AnchorState {
             commit_floor: Index(number(9)),
             flushed: Index(number(10)),
             flushed_next_offset: Offset(number(11)),
+            newest_segment: SegmentNo(sector.u64(256)),
             clean_stop: sector.0[112] != 0,
             policy: FsyncPolicy::from_byte(sector.0[113])?,
             configuration: sector.configuration(114, 128)?,

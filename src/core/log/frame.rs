@@ -323,6 +323,36 @@ pub fn verified_body(bytes: &[u8], offset: Offset, salt: u32) -> Option<&[u8]> {
     (body.end == bytes.len() && u32_at(bytes, 4) == Some(crc)).then(|| &bytes[body])
 }
 
+/// The CRC of a record that is read piece by piece.
+#[derive(Clone)]
+pub struct RunningCrc {
+    hasher: Hasher,
+    expected: u32,
+}
+
+impl RunningCrc {
+    /// Begins with the first bytes of a framed record, [`RECORD_HEADER_BYTES`] at least; gives the length of the body too.
+    #[must_use]
+    pub fn begin(frame: &[u8], offset: Offset, salt: u32) -> Option<(Self, usize)> {
+        let (length, expected) = (u32_at(frame, 0)?, u32_at(frame, 4)?);
+        let mut hasher = Hasher::new_with_initial(salt);
+        hasher.update(&offset.0.to_le_bytes());
+        hasher.update(&frame[..4]);
+        Some((Self { hasher, expected }, length as usize))
+    }
+
+    /// Takes the next bytes of the body.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.hasher.update(bytes);
+    }
+
+    /// Whether the bytes taken are the record's.
+    #[must_use]
+    pub fn matches(&self) -> bool {
+        self.hasher.clone().finalize() == self.expected
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -353,6 +383,12 @@ mod tests {
         for record in records(&header, &bytes) {
             let framed = &bytes[record.position..record.position + record.length()];
             assert_eq!(verified_body(framed, record.offset, SALT), Some(record.body));
+            let (mut crc, length) = RunningCrc::begin(framed, record.offset, SALT).unwrap();
+            assert_eq!(length, record.body.len());
+            record.body.chunks(7).for_each(|piece| crc.update(piece));
+            assert!(crc.matches());
+            crc.update(b"x");
+            assert!(!crc.matches());
         }
     }
 

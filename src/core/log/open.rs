@@ -209,6 +209,7 @@ impl Recovered {
             commit_floor: Index(FIRST_INDEX.0 - 1),
             flushed: Index(FIRST_INDEX.0 - 1),
             flushed_next_offset: FIRST_OFFSET,
+            newest_segment: SegmentNo(0),
             clean_stop: false,
             policy: self.options.policy,
         };

@@ -182,6 +182,10 @@ fn check_tail(state: &AnchorState, open: OpenPlan, claim: Index) -> Plan {
         let what = format!("the log ends with batch {} here, but batch {} was flushed", last.0, claim.0);
         return Plan::Refuse(Damage { segment, at, what });
     }
+    if state.newest_segment > segment.unwrap_or_default() {
+        let what = format!("segment {} was begun, but it is missing or empty", state.newest_segment.0);
+        return Plan::Refuse(Damage { segment, at, what });
+    }
     // R13: after a clean stop nothing may stand behind the noted tail.
     if state.clean_stop && (open.cut.is_some() || state.flushed != last) {
         let what = format!("the broker stopped cleanly after batch {}, but something else follows it", state.flushed.0);

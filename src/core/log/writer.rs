@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::core::entropy::Entropy;
 use crate::core::limits::AWAITED_ZERO_FILL_BYTES;
 use crate::core::log::FsyncPolicy;
-use crate::core::log::anchor::Anchor;
+use crate::core::log::anchor::{Anchor, AnchorState};
 use crate::core::log::disk::{Disk, DiskFile};
 use crate::core::log::frame::{self, Place};
 use crate::core::log::reader::{Segment, Segments};
@@ -225,6 +225,12 @@ impl LogWriter {
         };
         spare.file.write_at(0, &header.encode())?;
         spare.file.flush()?;
+        // From here on an open without this segment is refused, and so is one without what stands in those before it.
+        let (flushed, tail) = (self.flushed, self.tail);
+        self.anchor.update(|state| {
+            note(state, flushed, tail);
+            state.newest_segment = header.number;
+        })?;
         let segment = Arc::new(Segment { number: spare.number, salt: header.salt, file: spare.file });
         self.segments.push(Arc::clone(&segment));
         self.next_segment = SegmentNo(spare.number.0 + 1);
@@ -303,7 +309,9 @@ impl LogWriter {
     pub fn save_vote(&mut self, generation: Generation, vote: Option<ReplicaId>) -> io::Result<()> {
         self.usable()?;
         let policy = self.options.policy;
+        let (flushed, tail) = (self.flushed, self.tail);
         let saved = self.anchor.update_both(|state| {
+            note(state, flushed, tail);
             state.generation = generation;
             state.vote = vote;
             state.clean_stop = false;
@@ -319,18 +327,23 @@ impl LogWriter {
     /// The disk's; the writer then takes nothing more.
     pub fn note_flushed(&mut self, clean_stop: bool) -> io::Result<()> {
         self.usable()?;
-        let all_flushed = !self.has_unflushed();
+        let clean_stop = clean_stop && !self.has_unflushed();
         let (flushed, tail) = (self.flushed, self.tail);
         let noted = self.anchor.update(|state| {
-            state.flushed = flushed;
-            // One voter: what is flushed here is committed. With more the engine's commit index is the bound.
-            state.commit_floor = flushed;
-            if all_flushed {
-                state.flushed_next_offset = tail.next_offset;
-            }
-            state.clean_stop = clean_stop && all_flushed;
+            note(state, flushed, tail);
+            state.clean_stop = clean_stop;
         });
         self.failed |= noted.is_err();
         noted
+    }
+}
+
+/// Notes how far the log is flushed.
+fn note(state: &mut AnchorState, flushed: Index, tail: Tail) {
+    state.flushed = flushed;
+    // One voter: what is flushed here is committed. With more the engine's commit index is the bound.
+    state.commit_floor = flushed;
+    if flushed.next() == tail.next_index {
+        state.flushed_next_offset = tail.next_offset;
     }
 }

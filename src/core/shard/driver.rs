@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use crate::core::clock::Clock;
 use crate::core::error::Unknown;
 use crate::core::limits::{
-    FLUSH_INTERVAL_MS, FRONTIER_NOTE_DELAY_MS, SLOW_FLUSH_US, ZERO_FILL_BYTES, ZERO_FILL_PAUSE_MS,
+    FLUSH_INTERVAL_MS, FRONTIER_NOTE_INTERVAL_MS, SLOW_FLUSH_US, ZERO_FILL_BYTES, ZERO_FILL_PAUSE_MS,
 };
 use crate::core::log::FsyncPolicy;
 use crate::core::log::writer::{LogWriter, Progress, Spare, SpareOrder};
@@ -76,7 +76,7 @@ pub struct Driver {
     closing: Arc<AtomicBool>,
     /// When the oldest unflushed batch was appended.
     unflushed_since: Option<Millis>,
-    appended_at: Millis,
+    noted_at: Millis,
     alarm: Option<rt::Alarm>,
     spare_ordered: Option<rt::Task<io::Result<Spare>>>,
     /// Somebody waits for the spare: no more pauses.
@@ -111,7 +111,7 @@ impl Driver {
             counts: Arc::default(),
             closing: Arc::default(),
             unflushed_since: None,
-            appended_at: Millis::default(),
+            noted_at: Millis::default(),
             alarm: None,
             spare_ordered: None,
             hurry: Arc::default(),
@@ -215,6 +215,7 @@ impl Driver {
                 self.flush_elsewhere(flusher).await?;
             }
             self.settle()?;
+            self.note_if_due()?;
             self.order_spare();
         }
     }
@@ -229,7 +230,8 @@ impl Driver {
             self.shard.staged.wait().await;
             return Ok(());
         }
-        let alarm = self.alarm.get_or_insert_with(|| rt::Alarm::in_ms(FLUSH_INTERVAL_MS.min(FRONTIER_NOTE_DELAY_MS)));
+        let alarm =
+            self.alarm.get_or_insert_with(|| rt::Alarm::in_ms(FLUSH_INTERVAL_MS.min(FRONTIER_NOTE_INTERVAL_MS)));
         if alarm.or(self.shard.staged.wait()).await.is_some() {
             return Ok(());
         }
@@ -237,10 +239,19 @@ impl Driver {
         if self.flush_is_due() {
             return self.flush_elsewhere(flusher).await;
         }
-        if to_note && self.clock.now().0 >= self.appended_at.0 + FRONTIER_NOTE_DELAY_MS {
-            return self.log.note_flushed(false).map_err(DriverError::Log);
+        self.note_if_due()
+    }
+
+    /// Notes in the anchor how far the log is flushed, about once a second, under load too: what is noted cannot get
+    /// lost without opening noticing.
+    fn note_if_due(&mut self) -> Result<(), DriverError> {
+        let now = self.clock.now();
+        let to_note = self.log.anchor().state().flushed < self.log.flushed();
+        if !to_note || now.0 < self.noted_at.0 + FRONTIER_NOTE_INTERVAL_MS {
+            return Ok(());
         }
-        Ok(())
+        self.noted_at = now;
+        self.log.note_flushed(false).map_err(DriverError::Log)
     }
 
     fn next_work(&mut self) -> Result<Option<Work>, DriverError> {
@@ -265,7 +276,6 @@ impl Driver {
             self.counts.batches.fetch_add(1, Ordering::Relaxed);
             self.counts.bytes.fetch_add(order.bytes.len() as u64, Ordering::Relaxed);
         }
-        self.appended_at = now;
         if self.unflushed_since.is_none() && self.log.has_unflushed() {
             self.unflushed_since = Some(now);
         }

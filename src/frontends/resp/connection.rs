@@ -7,20 +7,19 @@
 //! more requests are evaluated than fit the high-water mark; memory is bounded by one request and one round of replies.
 //! Must never decide what a command means.
 
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::core::api::{Fate, Hold, Turns};
-use crate::core::error::ReadError;
-use crate::core::log::reader::Wait;
-use crate::core::shard::read::Pinned;
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::client::Client;
 use crate::frontends::resp::command::{self, Call, CommandError};
 use crate::frontends::resp::input::Input;
-use crate::frontends::resp::limits::OUTPUT_HIGH_WATER_BYTES;
+use crate::frontends::resp::limits::{KEPT_SCRATCH_BYTES, OUTPUT_HIGH_WATER_BYTES};
+use crate::frontends::resp::outlet::Outlet;
 use crate::frontends::resp::replies::Replies;
 use crate::frontends::resp::scan::{Scan, Scanner};
-use crate::rt::{self, Stream};
+use crate::rt::Stream;
 
 /// How long a closing connection waits for its peer to close too, in milliseconds.
 pub const CLOSE_GRACE_MS: u64 = 1_000;
@@ -51,15 +50,7 @@ pub async fn serve(mut stream: Stream, session: Session) {
     loop {
         let turns = connection.session.cache.turns();
         let pause = connection.evaluate(&turns);
-        connection.settle(&turns).await;
-        if !connection.replies.is_empty() {
-            let sent = stream.write_all(connection.replies.bytes()).await;
-            connection.session.metrics.output_bytes.fetch_add(connection.replies.len() as u64, Ordering::Relaxed);
-            if sent.is_err() {
-                return;
-            }
-        }
-        connection.replies.clear();
+        let Ok(received) = connection.send(&mut stream, &turns).await else { return };
         match pause {
             Pause::Send => continue,
             Pause::Room(next) => {
@@ -67,6 +58,7 @@ pub async fn serve(mut stream: Stream, session: Session) {
                 continue;
             }
             Pause::Close => break,
+            Pause::Read if received => continue,
             Pause::Read if connection.session.is_closing() => break,
             Pause::Read => {}
         }
@@ -176,32 +168,30 @@ impl Connection {
         add(&metrics.keyspace_misses, counted.misses);
     }
 
-    /// Waits until every reply may leave, and puts in what could not be known before.
-    async fn settle(&mut self, turns: &Turns) {
+    /// Waits until every reply may leave and sends them; whether requests were received meanwhile.
+    async fn send(&mut self, stream: &mut Stream, turns: &Turns) -> io::Result<bool> {
         let mut all_applied = true;
         for hold in self.replies.newest_holds() {
             all_applied &= turns.settle(hold).await == Fate::Applied;
         }
-        if !all_applied || !self.replies.cold.is_empty() {
-            let mut values = Vec::new();
-            for cold in &self.replies.cold {
-                values.push(read_waiting(cold.pinned.clone(), cold.key.clone()).await);
-            }
+        let mut outlet = Outlet::new(stream, &mut self.input);
+        if all_applied && !self.replies.has_cold() {
+            outlet.write(self.replies.bytes()).await?;
+        } else {
             // A hold whose newest one is settled is settled itself.
-            self.replies.patch(values, |hold| turns.fate(hold).unwrap_or(Fate::Refused));
+            let patches = self.replies.take_patches(|hold| turns.fate(hold).unwrap_or(Fate::Refused));
+            self.replies.errors += outlet.write_patched(self.replies.bytes(), patches).await?;
         }
+        let (received, sent) = (outlet.received, outlet.sent);
+        let add = |counter: &AtomicU64, number: u64| counter.fetch_add(number, Ordering::Relaxed);
+        add(&self.session.metrics.output_bytes, sent);
         if self.replies.errors > 0 {
-            self.session.metrics.error_replies.fetch_add(self.replies.errors, Ordering::Relaxed);
+            add(&self.session.metrics.error_replies, self.replies.errors);
         }
+        self.replies.clear();
+        if self.scratch.capacity() > KEPT_SCRATCH_BYTES {
+            self.scratch = Vec::new();
+        }
+        Ok(received)
     }
-}
-
-/// Reads a value that the disk has to be waited for, on a thread that may wait.
-async fn read_waiting(pinned: Pinned, key: Box<[u8]>) -> Result<Vec<u8>, ReadError> {
-    rt::unblock(move || {
-        let mut scratch = Vec::new();
-        // With `Wait::IfNeeded` there is always a value or an error.
-        pinned.read(&key, Wait::IfNeeded, &mut scratch).map(|value| value.unwrap_or_default().to_vec())
-    })
-    .await
 }

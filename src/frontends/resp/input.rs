@@ -60,6 +60,17 @@ impl Input {
         &mut self.buffer[self.end..]
     }
 
+    /// Appends what was received elsewhere.
+    pub fn push(&mut self, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let space = self.space();
+            let count = space.len().min(bytes.len());
+            space[..count].copy_from_slice(&bytes[..count]);
+            self.filled(count);
+            bytes = &bytes[count..];
+        }
+    }
+
     /// `count` bytes were read into [`Input::space`].
     pub fn filled(&mut self, count: usize) {
         self.end += count;
@@ -71,23 +82,13 @@ impl Input {
 mod tests {
     use super::*;
 
-    fn receive(input: &mut Input, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
-            let space = input.space();
-            let count = space.len().min(bytes.len());
-            space[..count].copy_from_slice(&bytes[..count]);
-            input.filled(count);
-            bytes = &bytes[count..];
-        }
-    }
-
     #[test]
     fn what_is_received_is_there_until_it_is_consumed() {
         let mut input = Input::default();
         let sent: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
         let mut consumed = 0;
         for piece in sent.chunks(7_001) {
-            receive(&mut input, piece);
+            input.push(piece);
             let count = input.bytes().len() / 3 + 1;
             assert_eq!(input.bytes()[..count], sent[consumed..consumed + count]);
             input.consume(count);
@@ -99,7 +100,7 @@ mod tests {
     #[test]
     fn a_part_taken_out_leaves_the_rest_in_order() {
         let mut input = Input::default();
-        receive(&mut input, b"xxabcdefgh");
+        input.push(b"xxabcdefgh");
         input.consume(2);
         input.remove(2..5);
         assert_eq!(input.bytes(), b"abfgh");
@@ -108,7 +109,7 @@ mod tests {
     #[test]
     fn a_large_buffer_is_given_back_when_it_is_empty() {
         let mut input = Input::default();
-        receive(&mut input, &vec![1; 1024 * 1024]);
+        input.push(&vec![1; 1024 * 1024]);
         input.consume(1024 * 1024);
         assert_eq!(input.space().len(), SMALL_BYTES);
     }

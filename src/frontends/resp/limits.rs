@@ -25,6 +25,22 @@ pub const MAX_REQUEST_BYTES: usize = 128 * 1024 * 1024;
 /// Replies waiting to be sent, in bytes, above which a connection reads no more requests.
 pub const OUTPUT_HIGH_WATER_BYTES: usize = 1024 * 1024;
 
+/// Longest value, in bytes, that is read into a reply which has to wait for a flush; a longer one is read afterwards.
+pub const HELD_VALUE_BYTES: usize = 16 * 1024;
+
+/// Longest record, in bytes, that is read into memory to be sent; a longer one is sent in pieces.
+pub const STREAMED_VALUE_BYTES: usize = 256 * 1024;
+
+/// Requests received and not yet evaluated, in bytes, above which a connection whose replies are not being read is not
+/// read either. Below it, a client may send a long pipeline as a whole before it reads the first reply.
+pub const UNREAD_INPUT_BYTES: usize = 16 * 1024 * 1024;
+
+/// Values that are being read by threads that wait for the disk, at a time, of all connections together.
+pub const WAITING_READS: usize = 16;
+
+/// Bytes of room for reading a value that a connection keeps from one round to the next.
+pub const KEPT_SCRATCH_BYTES: usize = 64 * 1024;
+
 /// Most arguments of a request before the client has authenticated; enough for HELLO with all its options.
 pub const UNAUTHENTICATED_MAX_ARGUMENTS: usize = 10;
 

@@ -1,7 +1,7 @@
 //! RESP, the protocol of Redis clients.
 //!
 //! Reading order: `connection` (one client's conversation), `input` and `scan` (bytes to requests), `command` (the
-//! table), `commands/` (what each does), `replies` and `encode` (answers to bytes), `error` (the core's errors in
+//! table), `commands/` (what each does), `replies`, `outlet` and `encode` (answers to bytes), `error` (the core's errors in
 //! Redis's words). `limits` has every bound.
 //!
 //! Promise: nothing a client sends makes it panic, recurse, loop, or allocate more than was really sent.
@@ -27,6 +27,7 @@ pub mod command;
 pub mod commands;
 
 pub mod encode;
+pub mod outlet;
 pub mod replies;
 
 pub mod error;

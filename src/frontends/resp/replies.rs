@@ -9,7 +9,6 @@ use crate::core::api::{Fate, Hold};
 use crate::core::error::ReadError;
 use crate::core::shard::read::Pinned;
 use crate::frontends::resp::encode::{Protocol, Reply};
-use crate::frontends::resp::error;
 
 /// A value that could not be read without waiting for the disk; its reply goes to `at`.
 pub struct ColdValue {
@@ -18,9 +17,9 @@ pub struct ColdValue {
     at: usize,
     pub pinned: Pinned,
     pub key: Box<[u8]>,
-    protocol: Protocol,
+    pub protocol: Protocol,
     /// The text when it cannot be read.
-    told: fn(&ReadError) -> String,
+    pub told: fn(&ReadError) -> String,
 }
 
 struct Held {
@@ -41,7 +40,7 @@ pub struct Replies {
     /// What the reply being written waits for.
     holds: Vec<Hold>,
     held: Vec<Held>,
-    pub cold: Vec<ColdValue>,
+    cold: Vec<ColdValue>,
     /// Bytes that reading them will add.
     cold_bytes: usize,
     /// Error replies written.
@@ -149,46 +148,58 @@ impl Replies {
         newest
     }
 
-    /// Puts values that were waited for in their places, and errors in the places of replies whose ground was lost.
-    pub fn patch(&mut self, values: Vec<Result<Vec<u8>, ReadError>>, mut fate_of: impl FnMut(Hold) -> Fate) {
+    /// Whether values are still to be read.
+    #[must_use]
+    pub fn has_cold(&self) -> bool {
+        !self.cold.is_empty()
+    }
+
+    /// Takes out what has to be changed before the replies may leave, in the order of the replies: an error in the place of
+    /// each whose ground was lost, and each value that is still to be read.
+    pub fn take_patches(&mut self, mut fate_of: impl FnMut(Hold) -> Fate) -> Vec<Patch> {
         // By the number of the reply: several that wait for the disk begin at the same byte.
-        let mut patches: Vec<(usize, Range<usize>, Vec<u8>)> = Vec::new();
-        for Held { number, reply, hold, protocol } in &self.held {
-            let fate = fate_of(*hold);
-            if fate != Fate::Applied && patches.last().is_none_or(|(patched, _, _)| patched != number) {
-                let mut bytes = Vec::new();
-                Reply::new(&mut bytes, *protocol).error(&error::of_fate(fate));
-                self.errors += 1;
-                patches.push((*number, reply.clone(), bytes));
+        let mut patches: Vec<(usize, Patch)> = Vec::new();
+        for Held { number, reply, hold, protocol } in self.held.drain(..) {
+            let fate = fate_of(hold);
+            if fate != Fate::Applied && patches.last().is_none_or(|(patched, _)| *patched != number) {
+                patches.push((number, Patch::Lost { reply, protocol, fate }));
             }
         }
-        let lost: Vec<usize> = patches.iter().map(|(number, _, _)| *number).collect();
-        for (cold, value) in self.cold.iter().zip(values) {
-            if lost.binary_search(&cold.number).is_ok() {
-                continue;
+        let lost: Vec<usize> = patches.iter().map(|(number, _)| *number).collect();
+        for cold in self.cold.drain(..) {
+            if lost.binary_search(&cold.number).is_err() {
+                patches.push((cold.number, Patch::Value(cold)));
             }
-            let mut bytes = Vec::new();
-            let mut reply = Reply::new(&mut bytes, cold.protocol);
-            match value {
-                Ok(value) => reply.bulk(&value),
-                Err(fault) => {
-                    self.errors += 1;
-                    reply.error(&(cold.told)(&fault));
-                }
-            }
-            patches.push((cold.number, cold.at..cold.at, bytes));
         }
-        patches.sort_by_key(|(number, range, _)| (*number, range.start));
-        let mut patched = Vec::with_capacity(self.out.len());
-        let mut from = 0;
-        for (_, range, bytes) in patches {
-            patched.extend_from_slice(&self.out[from..range.start]);
-            patched.extend_from_slice(&bytes);
-            from = range.end;
+        patches.sort_by_key(|(number, patch)| (*number, patch.at()));
+        patches.into_iter().map(|(_, patch)| patch).collect()
+    }
+}
+
+/// A change to the gathered bytes.
+pub enum Patch {
+    /// This reply's ground was lost: an error takes its place.
+    Lost { reply: Range<usize>, protocol: Protocol, fate: Fate },
+    /// A value is put in here.
+    Value(ColdValue),
+}
+
+impl Patch {
+    /// Where in the gathered bytes it begins.
+    #[must_use]
+    pub fn at(&self) -> usize {
+        match self {
+            Self::Lost { reply, .. } => reply.start,
+            Self::Value(cold) => cold.at,
         }
-        patched.extend_from_slice(&self.out[from..]);
-        self.out = patched;
-        self.cold.clear();
-        self.held.clear();
+    }
+
+    /// Where the gathered bytes go on behind it.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        match self {
+            Self::Lost { reply, .. } => reply.end,
+            Self::Value(cold) => cold.at,
+        }
     }
 }

@@ -19,6 +19,7 @@ fn state() -> AnchorState {
         commit_floor: Index(1),
         flushed: Index(1),
         flushed_next_offset: Offset(1),
+        newest_segment: SegmentNo(9),
         clean_stop: false,
         policy: FsyncPolicy::EverySec,
     }

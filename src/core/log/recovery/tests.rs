@@ -21,6 +21,7 @@ fn anchor() -> AnchorState {
         commit_floor: Index(1),
         flushed: Index(1),
         flushed_next_offset: Offset(1),
+        newest_segment: SegmentNo(0),
         clean_stop: false,
         policy: FsyncPolicy::Always,
     }
@@ -251,6 +252,16 @@ fn r12_a_missing_batch_that_anything_says_was_flushed_is_refused() {
     assert_eq!(refused(&sound(|state| state.flushed = Index(2)), &[]).0, 0);
     // Exactly what is proved flushed is there: it opens.
     opened(&sound(|state| state.flushed = Index(7)), &with_end(two_segments(), 1, torn(true, Some(7))));
+}
+
+#[test]
+fn r12_a_segment_that_was_begun_and_is_gone_is_refused() {
+    let begun = |number| sound(move |state| state.newest_segment = SegmentNo(number));
+    opened(&begun(2), &two_segments());
+    for (segments, newest) in [(two_segments(), 3), (vec![zeros(1)], 1), (Vec::new(), 1)] {
+        let (_, _, what) = refused(&begun(newest), &segments);
+        assert!(what.contains("was begun"), "{what}");
+    }
 }
 
 #[test]

@@ -1,0 +1,149 @@
+//! What leaves a connection: gathered replies, late values and late errors, in their places.
+//!
+//! Promise: a large value is never in memory as a whole: it is verified, then sent in pieces and verified again on the way;
+//! should that fail in its middle, the connection ends before the value does. While the peer does not take what is sent,
+//! what it sends is kept, up to a bound. Must never know a command.
+
+use std::io;
+
+use crate::core::error::ReadError;
+use crate::core::log::reader::Wait;
+use crate::core::shard::read::{Pieces, Pinned};
+use crate::frontends::resp::encode::Reply;
+use crate::frontends::resp::error;
+use crate::frontends::resp::input::Input;
+use crate::frontends::resp::limits::{STREAMED_VALUE_BYTES, UNREAD_INPUT_BYTES, WAITING_READS};
+use crate::frontends::resp::replies::{ColdValue, Patch};
+use crate::rt::{self, Stream};
+
+/// At most so many threads wait for the disk on behalf of connections, all together: they share one disk.
+static WAITING: rt::Semaphore = rt::Semaphore::new(WAITING_READS);
+
+/// The way out of one connection, for one round of replies.
+pub struct Outlet<'a> {
+    stream: &'a mut Stream,
+    input: &'a mut Input,
+    /// Whether requests were received meanwhile.
+    pub received: bool,
+    /// Bytes sent.
+    pub sent: u64,
+}
+
+impl<'a> Outlet<'a> {
+    pub fn new(stream: &'a mut Stream, input: &'a mut Input) -> Self {
+        Self { stream, input, received: false, sent: 0 }
+    }
+
+    /// Sends bytes that are whole replies, or parts of one, already.
+    ///
+    /// # Errors
+    /// The connection's.
+    pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let (input, received) = (&mut *self.input, &mut self.received);
+        let written = self.stream.write_all_reading(bytes, |bytes| {
+            *received = true;
+            input.push(bytes);
+            input.bytes().len() < UNREAD_INPUT_BYTES
+        });
+        written.await?;
+        self.sent += bytes.len() as u64;
+        Ok(())
+    }
+
+    /// Sends the gathered bytes with their patches; gives how many of these were errors.
+    ///
+    /// # Errors
+    /// The connection's; also when a value was lost in the middle of being sent.
+    pub async fn write_patched(&mut self, gathered: &[u8], patches: Vec<Patch>) -> io::Result<u64> {
+        // What is small is collected, so that a round of small replies is still one write.
+        let (mut out, mut from, mut errors) = (Vec::new(), 0, 0);
+        for patch in patches {
+            out.extend_from_slice(&gathered[from..patch.at()]);
+            from = patch.end();
+            match patch {
+                Patch::Lost { protocol, fate, .. } => {
+                    Reply::new(&mut out, protocol).error(&error::of_fate(fate));
+                    errors += 1;
+                }
+                Patch::Value(cold) if cold.pinned.bytes() <= STREAMED_VALUE_BYTES => match read_late(&cold).await {
+                    Ok((record, value)) => Reply::new(&mut out, cold.protocol).bulk(&record[value..]),
+                    Err(fault) => {
+                        Reply::new(&mut out, cold.protocol).error(&(cold.told)(&fault));
+                        errors += 1;
+                    }
+                },
+                Patch::Value(cold) => match verify(&cold).await {
+                    Ok(pieces) => {
+                        Reply::new(&mut out, cold.protocol).bulk_header(pieces.remaining());
+                        self.write(&out).await?;
+                        out.clear();
+                        self.stream_value(pieces).await?;
+                        out.extend_from_slice(b"\r\n");
+                    }
+                    Err(fault) => {
+                        Reply::new(&mut out, cold.protocol).error(&(cold.told)(&fault));
+                        errors += 1;
+                    }
+                },
+            }
+        }
+        out.extend_from_slice(&gathered[from..]);
+        self.write(&out).await?;
+        Ok(errors)
+    }
+
+    async fn stream_value(&mut self, mut pieces: Pieces) -> io::Result<()> {
+        let mut piece = Vec::new();
+        let lost = |fault: ReadError| {
+            tracing::error!(%fault, "a value was lost while it was sent; the connection is closed in its middle");
+            io::Error::other(fault)
+        };
+        loop {
+            let more = match pieces.next(Wait::Never, &mut piece).map_err(lost)? {
+                Some(more) => more,
+                None => {
+                    let _turn = WAITING.acquire().await;
+                    let mut ahead = pieces.clone();
+                    let mut buffer = std::mem::take(&mut piece);
+                    let read =
+                        rt::unblock(move || ahead.next(Wait::IfNeeded, &mut buffer).map(|more| (more, ahead, buffer)));
+                    let (more, ahead, buffer) = read.await.map_err(lost)?;
+                    (pieces, piece) = (ahead, buffer);
+                    more.unwrap_or(false)
+                }
+            };
+            self.write(&piece).await?;
+            if !more {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Reads a value whose answer may leave now: at once if that needs no waiting, else on a thread that may wait. Gives the
+/// record and where in it the value begins.
+async fn read_late(cold: &ColdValue) -> Result<(Vec<u8>, usize), ReadError> {
+    let begin = |pinned: &Pinned, key: &[u8], wait, record: &mut Vec<u8>| -> Result<Option<usize>, ReadError> {
+        let value = pinned.read(key, wait, record)?.map(<[u8]>::len);
+        Ok(value.map(|value| record.len() - value))
+    };
+    let mut record = Vec::new();
+    if let Some(value) = begin(&cold.pinned, &cold.key, Wait::Never, &mut record)? {
+        return Ok((record, value));
+    }
+    let _turn = WAITING.acquire().await;
+    let (pinned, key) = (cold.pinned.clone(), cold.key.clone());
+    rt::unblock(move || {
+        // With `Wait::IfNeeded` there is always a value or an error.
+        let value = begin(&pinned, &key, Wait::IfNeeded, &mut record)?;
+        Ok((record, value.unwrap_or_default()))
+    })
+    .await
+}
+
+/// Verifies a large value on a thread that may wait.
+async fn verify(cold: &ColdValue) -> Result<Pieces, ReadError> {
+    let _turn = WAITING.acquire().await;
+    let (pinned, key) = (cold.pinned.clone(), cold.key.clone());
+    rt::unblock(move || pinned.verify(&key)).await
+}
