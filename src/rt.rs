@@ -42,6 +42,7 @@ static WORKERS: OnceLock<Vec<Arc<Worker>>> = OnceLock::new();
 /// When the system has no threads or descriptors to give.
 pub fn start(workers: usize) -> io::Result<()> {
     let config = async_global_executor::GlobalExecutorConfig::default()
+        // The crate lets a variable of the environment decide otherwise; nothing is to set this one.
         .with_env_var("HEARTH_NO_SUCH_VARIABLE")
         .with_min_threads(1)
         .with_max_threads(1)

@@ -1,11 +1,11 @@
 //! The core's door: what a front end may ask.
 //!
 //! ```text
-//! let routes = cache.routes();
-//! let mut turn = routes.turn(..);        // synchronous: evaluate every request that was read, in order
+//! let turns = cache.turns();
+//! let mut turn = turns.turn();           // synchronous: evaluate every request that was read, in order
 //! turn.put(..); turn.get(..); turn.delete(..);
 //! drop(turn);                            // staged: the shards' drivers take it from here
-//! settle(&routes, holds).await           // what each answer was waiting for
+//! turns.settle(hold).await               // what an answer was waiting for
 //! ```
 //! Promise: requests of one turn see each other in order, and no other client's write comes between its writes to one
 //! shard; they are one batch unless that would be longer than a batch may be. One request is always whole. An answer
@@ -38,6 +38,8 @@ pub struct Cache {
 pub struct Hold {
     pub shard: ShardNo,
     pub offset: Offset,
+    /// The record is the request's own; otherwise the answer only rests on it, and a lost record costs no write.
+    pub wrote: bool,
 }
 
 /// Why a write was not staged.
@@ -117,14 +119,16 @@ impl Turns {
     pub async fn settle(&self, hold: Hold) -> Fate {
         match self.routes.shard(hold.shard) {
             Some(shard) => shard.frontier.wait(hold.offset).await,
-            None => Fate::Refused,
+            None => Fate::Refused(Refusal::NotReady),
         }
     }
 
     /// The fate of a held answer, once it is known.
     #[must_use]
     pub fn fate(&self, hold: Hold) -> Option<Fate> {
-        self.routes.shard(hold.shard).map_or(Some(Fate::Refused), |shard| shard.frontier.fate(hold.offset))
+        self.routes
+            .shard(hold.shard)
+            .map_or(Some(Fate::Refused(Refusal::NotReady)), |shard| shard.frontier.fate(hold.offset))
     }
 
     /// The record to [`settle`](Self::settle) before there may be room to stage again. To be asked while the turn that
@@ -132,7 +136,7 @@ impl Turns {
     #[must_use]
     pub fn room(&self, shard: ShardNo) -> Hold {
         let offset = self.routes.shard(shard).map(|shard| shard.frontier.applied_next()).unwrap_or_default();
-        Hold { shard, offset }
+        Hold { shard, offset, wrote: false }
     }
 }
 
@@ -222,7 +226,8 @@ impl<'t> Turn<'t> {
         if outcome.written.is_some() {
             shard.staged.ring();
         }
-        let hold = outcome.hold.map(|offset| Hold { shard: number, offset });
+        let wrote = outcome.written.is_some();
+        let hold = outcome.hold.map(|offset| Hold { shard: number, offset, wrote });
         Ok((outcome, hold))
     }
 
@@ -264,7 +269,7 @@ impl<'t> Turn<'t> {
             && *held == number
         {
             let seen = machine.look(key, self.now);
-            return Ok((seen.value, seen.hold.map(|offset| Hold { shard: number, offset })));
+            return Ok((seen.value, seen.hold.map(|offset| Hold { shard: number, offset, wrote: false })));
         }
         let entry = shard.index.view().get(key).filter(|entry| !entry.expires_at.has_lapsed(self.now));
         Ok((entry.map(Value::Stored), None))

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use crate::core::types::{BrokerId, SegmentNo, ShardId};
 
 /// Why a request was turned away. Nothing was written and nothing will be.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// No broker is known to own the shard, or it cannot be reached from here.
     NoOwner { owner: Option<BrokerId> },
@@ -17,6 +17,8 @@ pub enum Refusal {
     NotReady,
     /// An earlier flush or write of the log failed; the shard takes no more writes.
     Poisoned,
+    /// The broker is stopping.
+    Stopping,
     /// The key is longer than the bound in bytes.
     KeyTooLong { bytes: usize, bound: usize },
     /// The value is longer than the bound in bytes.
@@ -41,6 +43,7 @@ impl fmt::Display for Refusal {
                     "an earlier write could not be made durable, so this broker takes no more writes; nothing was written"
                 )
             }
+            Self::Stopping => write!(f, "the broker is stopping; nothing was written"),
             Self::KeyTooLong { bytes, bound } => write!(f, "the key has {bytes} bytes, the bound is {bound}"),
             Self::ValueTooLong { bytes, bound } => write!(f, "the value has {bytes} bytes, the bound is {bound}"),
             Self::BatchTooLarge { bytes, bound } => {

@@ -2,6 +2,7 @@
 //! its exit code and leaves everything as it was.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -116,6 +117,46 @@ fn an_unusable_directory_is_refused() {
     is_refused_with(DIRECTORY_UNUSABLE, &refusal);
     says_in_one_line(&refusal, &data_dir.display().to_string());
     assert_eq!(std::fs::read(&file).expect("the file is still one"), b"in the way");
+}
+
+#[test]
+fn a_limit_on_file_sizes_is_told_and_not_a_silent_death() {
+    let _case = Case::new("shutdown::a_limit_on_file_sizes_is_told_and_not_a_silent_death");
+    let scratch = Scratch::new("file-size");
+    let data_dir = scratch.path().join("data");
+    let refusal = Launch::new(&data_dir, "always").within(limited("-f 4096")).refused();
+    is_refused_with(DIRECTORY_UNUSABLE, &refusal);
+    says_in_one_line(&refusal, &data_dir.display().to_string());
+    Broker::start(&data_dir, "always").terminate();
+}
+
+/// A shell that sets a limit and then becomes the broker.
+fn limited(limit: &str) -> Vec<OsString> {
+    let script = format!("ulimit {limit} && exec \"$@\"");
+    ["sh", "-c", &script, "sh"].map(OsString::from).into()
+}
+
+#[test]
+fn running_out_of_descriptors_slows_accepting_and_ends_nothing() {
+    let _case = Case::new("shutdown::running_out_of_descriptors_slows_accepting_and_ends_nothing");
+    let scratch = Scratch::new("descriptors");
+    let broker = Launch::new(&scratch.path().join("data"), "always").within(limited("-n 48")).start();
+    let mut served = broker.client();
+    let crowd: Vec<std::net::TcpStream> = (0..200).map(|_| broker.connect()).collect();
+    for round in 0..50 {
+        served.call(&[b"SET", b"key", format!("{round}").as_bytes()]).expect("who is served goes on being served");
+    }
+    drop(crowd);
+    // Until the crowd is off the books, one more may still be told that there are too many.
+    let value = (0..2000).find_map(|_| match broker.client().call(&[b"GET", b"key"]) {
+        Ok(Reply::Bulk(value)) => value,
+        _ => {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            None
+        }
+    });
+    assert_eq!(value.as_deref(), Some(&b"49"[..]), "accepting goes on");
+    assert_eq!(broker.terminate(), 0);
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn after_a_failed_flush_its_batch_is_unknown_and_later_ones_are_refused() {
     let fates: Vec<_> = staged.iter().map(|hold| bed.fate(*hold).expect("settled")).collect();
     let unknown = fates.iter().take_while(|fate| **fate == UNKNOWN).count();
     assert!(unknown > 0 && unknown < fates.len(), "{fates:?}");
-    assert!(fates[unknown..].iter().all(|fate| *fate == Fate::Refused), "{fates:?}");
+    assert!(fates[unknown..].iter().all(|fate| *fate == Fate::Refused(Refusal::Poisoned)), "{fates:?}");
     assert_eq!(bed.put(b"b", b""), Err(WriteError::Refused(Refusal::Poisoned)));
     assert_eq!(bed.get(b"a").expect("reads go on").as_deref(), Some(&b"1"[..]));
     assert_eq!(bed.get(&[0]).expect("reads go on"), None, "what is unknown is not served");

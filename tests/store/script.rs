@@ -279,7 +279,7 @@ impl Told {
                     self.seen.acknowledged += 1;
                 }
                 // What is refused was never written, so it has no place in the history.
-                Some(Fate::Refused) => {
+                Some(Fate::Refused(_)) => {
                     self.seen.refused += 1;
                     continue;
                 }

@@ -26,6 +26,7 @@ pub struct Launch {
     fsync: String,
     resp: String,
     under: Vec<OsString>,
+    becomes_the_broker: bool,
 }
 
 /// What a broker left that ended by itself instead of starting.
@@ -49,7 +50,7 @@ pub struct Broker {
 impl Launch {
     pub fn new(data_dir: &Path, fsync: &str) -> Self {
         let (data_dir, fsync) = (data_dir.to_path_buf(), fsync.to_owned());
-        Self { data_dir, fsync, resp: "127.0.0.1:0".to_owned(), under: Vec::new() }
+        Self { data_dir, fsync, resp: "127.0.0.1:0".to_owned(), under: Vec::new(), becomes_the_broker: false }
     }
 
     pub fn port(mut self, port: u16) -> Self {
@@ -63,9 +64,16 @@ impl Launch {
         self
     }
 
+    /// Puts a command before it that turns into the broker, so that the child is the broker.
+    pub fn within(mut self, wrapper: Vec<OsString>) -> Self {
+        self.under = wrapper;
+        self.becomes_the_broker = true;
+        self
+    }
+
     /// Starts the broker and waits until it is ready and answers.
     pub fn start(self) -> Broker {
-        let traced = !self.under.is_empty();
+        let traced = !self.under.is_empty() && !self.becomes_the_broker;
         let mut child = self.spawn();
         let lines = forward_lines(child.stdout.take().expect("stdout is piped"));
         let (stderr, stderr_reader) = keep(child.stderr.take().expect("stderr is piped"));
@@ -112,6 +120,11 @@ impl Launch {
 impl Broker {
     pub fn start(data_dir: &Path, fsync: &str) -> Self {
         Launch::new(data_dir, fsync).start()
+    }
+
+    /// A connection nobody has greeted yet.
+    pub fn connect(&self) -> std::net::TcpStream {
+        std::net::TcpStream::connect(("127.0.0.1", self.port)).expect("the system queues connections")
     }
 
     pub fn client(&self) -> Client {

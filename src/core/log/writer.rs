@@ -291,17 +291,6 @@ impl LogWriter {
         Ok(())
     }
 
-    /// Flushes on the calling thread.
-    ///
-    /// # Errors
-    /// As [`LogWriter::flushed_upto`].
-    pub fn flush(&mut self) -> io::Result<()> {
-        self.usable()?;
-        let upto = Index(self.tail.next_index.0 - 1);
-        let result = self.flush_target().map_or(Ok(()), |file| file.flush());
-        self.flushed_upto(upto, result)
-    }
-
     /// Makes a vote durable, in both places of the anchor, whatever the policy.
     ///
     /// # Errors

@@ -44,7 +44,7 @@ impl Routes {
         let number = if self.spots.len() == 1 { ShardNo(0) } else { shard_of(slot(key), self.spots.len() as u32) };
         match &self.spots[number.0 as usize] {
             Route::Here(shard) => Ok((number, shard)),
-            Route::Refused(refusal) => Err(refusal.clone()),
+            Route::Refused(refusal) => Err(*refusal),
         }
     }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::task::{Poll, Waker};
 
-use crate::core::error::Unknown;
+use crate::core::error::{Refusal, Unknown};
 use crate::core::types::Offset;
 
 /// What became of a staged record.
@@ -19,7 +19,7 @@ pub enum Fate {
     /// It may or may not survive.
     Unknown(Unknown),
     /// It was staged and never proposed: nothing was written.
-    Refused,
+    Refused(Refusal),
 }
 
 #[derive(Default)]
@@ -76,9 +76,11 @@ impl Frontier {
         if offset < self.applied_next() {
             return Some(Fate::Applied);
         }
-        self.lock()
-            .failure
-            .map(|(why, unproposed)| if offset >= unproposed { Fate::Refused } else { Fate::Unknown(why) })
+        self.lock().failure.map(|(why, unproposed)| match why {
+            _ if offset < unproposed => Fate::Unknown(why),
+            Unknown::FlushFailed => Fate::Refused(Refusal::Poisoned),
+            Unknown::Stopped => Fate::Refused(Refusal::Stopping),
+        })
     }
 
     /// Waits until the fate of the record at `offset` is known. May be cancelled.
@@ -136,6 +138,6 @@ mod tests {
         frontier.fail(Unknown::FlushFailed, Offset(8));
         assert_eq!(frontier.fate(Offset(5)), Some(Fate::Applied));
         assert_eq!(frontier.fate(Offset(7)), Some(Fate::Unknown(Unknown::FlushFailed)));
-        assert_eq!(frontier.fate(Offset(8)), Some(Fate::Refused));
+        assert_eq!(frontier.fate(Offset(8)), Some(Fate::Refused(Refusal::Poisoned)));
     }
 }

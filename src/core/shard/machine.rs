@@ -12,6 +12,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 
 use crate::core::consensus::{Consensus, NumberedBatch, Vote, generation_start};
+use crate::core::error::Refusal;
 use crate::core::index::Index as KeyIndex;
 use crate::core::limits;
 use crate::core::log::frame::{BatchBuilder, BatchHeader, BatchType, Place, records};
@@ -84,7 +85,8 @@ pub struct Machine {
     /// The newest batch known to be flushed here, for the headers of later ones.
     flushed: Index,
     pub(super) doors_open: bool,
-    pub(super) failed: bool,
+    /// Why nothing more is staged, once nothing is.
+    pub(super) ended: Option<Refusal>,
     /// To be written into the log once the doors open.
     epoch_due: Option<Epoch>,
 }
@@ -130,7 +132,7 @@ impl Machine {
             applied_next: start.applied_next,
             flushed: start.flushed,
             doors_open: false,
-            failed: false,
+            ended: None,
             epoch_due: start.epoch_due,
         }
     }
@@ -157,12 +159,6 @@ impl Machine {
         self.doors_open
     }
 
-    /// Whether something is staged or on its way.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.open.is_none() && self.full.is_empty() && self.in_flight.is_empty()
-    }
-
     /// Asks the group to make this replica the owner.
     ///
     /// # Errors
@@ -176,7 +172,7 @@ impl Machine {
     /// # Errors
     /// [`RecordError`] when a committed record is of no shape this build knows.
     pub fn next_work(&mut self, now: Millis) -> Result<Option<Work>, RecordError> {
-        if self.failed {
+        if self.ended.is_some() {
             return Ok(None);
         }
         if self.doors_open
@@ -308,14 +304,14 @@ impl Machine {
 
     /// The log failed: nothing more is staged. Gives the first offset that was never proposed, hence never written.
     pub fn fail(&mut self) -> Offset {
-        self.failed = true;
+        self.ended = Some(Refusal::Poisoned);
         self.overlay.clear();
         self.unproposed()
     }
 
     /// The log was closed: nothing more is staged or proposed. Gives what [`Machine::fail`] gives.
     pub fn close(&mut self) -> Offset {
-        self.doors_open = false;
+        self.ended = Some(Refusal::Stopping);
         self.overlay.clear();
         self.unproposed()
     }

@@ -171,8 +171,8 @@ impl Machine {
     }
 
     fn admit(&self, key: &[u8]) -> Result<(), Refusal> {
-        if self.failed {
-            return Err(Refusal::Poisoned);
+        if let Some(refusal) = self.ended {
+            return Err(refusal);
         }
         if !self.doors_open {
             return Err(Refusal::NotReady);

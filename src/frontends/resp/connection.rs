@@ -4,13 +4,16 @@
 //! read what is there -> evaluate every complete request -> wait for what the replies wait for -> one write -> again
 //! ```
 //! Promise: replies in request order; requests of one buffer are staged as one piece; while replies wait to be sent no
-//! more requests are evaluated than fit the high-water mark; memory is bounded by one request and one round of replies.
+//! more requests are evaluated than fit the high-water mark; memory is bounded by one request, one round of replies and the
+//! input that is taken meanwhile, each with a bound of its own.
 //! Must never decide what a command means.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::core::api::{Fate, Hold, Turns};
+use crate::core::api::{Fate, Hold, Turn, Turns};
+use crate::core::error::Refusal;
+use crate::core::types::ShardNo;
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::client::Client;
 use crate::frontends::resp::command::{self, Call, CommandError};
@@ -119,35 +122,10 @@ impl Connection {
                     tracing::warn!(peer = %self.session.peer, "closed a connection that speaks HTTP to the RESP port");
                     break Pause::Close;
                 }
-                Scan::Request { consumed } => {
-                    self.replies.begin();
-                    // HELLO and RESET change the protocol for the next request; an error of theirs uses the old one.
-                    let protocol = self.client.protocol;
-                    let mut call = Call {
-                        args: self.scanner.args(self.input.bytes()),
-                        turn: &mut turn,
-                        client: &mut self.client,
-                        session: &self.session,
-                        replies: &mut self.replies,
-                        scratch: &mut self.scratch,
-                        hits: &mut counted.hits,
-                        misses: &mut counted.misses,
-                    };
-                    match command::run(&mut call) {
-                        Ok(()) => {}
-                        Err(CommandError::Text(text)) => {
-                            self.replies.take_back();
-                            self.replies.error(protocol, &text);
-                        }
-                        Err(CommandError::Full(shard)) => {
-                            self.replies.take_back();
-                            break Pause::Room(turns.room(shard));
-                        }
-                    }
-                    self.replies.end(self.client.protocol);
-                    counted.commands += 1;
-                    consumed
-                }
+                Scan::Request { consumed } => match self.run_request(&mut turn, &mut counted) {
+                    Ok(()) => consumed,
+                    Err(shard) => break Pause::Room(turns.room(shard)),
+                },
             };
             self.input.consume(consumed);
         };
@@ -156,13 +134,39 @@ impl Connection {
         pause
     }
 
+    /// Runs the request the scanner has just found; the error is a shard without room, and the request will be run again.
+    fn run_request(&mut self, turn: &mut Turn<'_>, counted: &mut Counted) -> Result<(), ShardNo> {
+        self.replies.begin();
+        // HELLO and RESET change the protocol for the next request; an error of theirs uses the old one.
+        let protocol = self.client.protocol;
+        let mut call = Call {
+            args: self.scanner.args(self.input.bytes()),
+            turn,
+            client: &mut self.client,
+            session: &self.session,
+            replies: &mut self.replies,
+            scratch: &mut self.scratch,
+            hits: &mut counted.hits,
+            misses: &mut counted.misses,
+        };
+        match command::run(&mut call) {
+            Ok(()) => {}
+            Err(CommandError::Text(text)) => {
+                self.replies.take_back();
+                self.replies.error(protocol, &text);
+            }
+            Err(CommandError::Full(shard)) => {
+                self.replies.take_back();
+                return Err(shard);
+            }
+        }
+        self.replies.end(self.client.protocol);
+        counted.commands += 1;
+        Ok(())
+    }
+
     fn count(&self, counted: &Counted) {
         let metrics = &self.session.metrics;
-        let add = |counter: &AtomicU64, number: u64| {
-            if number > 0 {
-                counter.fetch_add(number, Ordering::Relaxed);
-            }
-        };
         add(&metrics.commands, counted.commands);
         add(&metrics.keyspace_hits, counted.hits);
         add(&metrics.keyspace_misses, counted.misses);
@@ -179,19 +183,26 @@ impl Connection {
             outlet.write(self.replies.bytes()).await?;
         } else {
             // A hold whose newest one is settled is settled itself.
-            let patches = self.replies.take_patches(|hold| turns.fate(hold).unwrap_or(Fate::Refused));
+            let patches =
+                self.replies.take_patches(|hold| turns.fate(hold).unwrap_or(Fate::Refused(Refusal::LostGround)));
             self.replies.errors += outlet.write_patched(self.replies.bytes(), patches).await?;
         }
         let (received, sent) = (outlet.received, outlet.sent);
-        let add = |counter: &AtomicU64, number: u64| counter.fetch_add(number, Ordering::Relaxed);
-        add(&self.session.metrics.output_bytes, sent);
-        if self.replies.errors > 0 {
-            add(&self.session.metrics.error_replies, self.replies.errors);
-        }
+        let metrics = &self.session.metrics;
+        add(&metrics.output_bytes, sent);
+        add(&metrics.input_bytes, received);
+        add(&metrics.error_replies, self.replies.errors);
         self.replies.clear();
         if self.scratch.capacity() > KEPT_SCRATCH_BYTES {
             self.scratch = Vec::new();
         }
-        Ok(received)
+        Ok(received > 0)
+    }
+}
+
+/// Counts what happened; mostly nothing of the kind did.
+fn add(counter: &AtomicU64, number: u64) {
+    if number > 0 {
+        counter.fetch_add(number, Ordering::Relaxed);
     }
 }

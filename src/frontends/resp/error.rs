@@ -22,7 +22,7 @@ pub fn of_refusal(refusal: &Refusal) -> String {
         Refusal::ValueTooLong { .. } => TOO_LONG.to_owned(),
         Refusal::KeyTooLong { .. } => format!("ERR {refusal}"),
         Refusal::BatchTooLarge { .. } => format!("OOM {refusal}"),
-        Refusal::LostGround => format!("TRYAGAIN {refusal}"),
+        Refusal::LostGround | Refusal::Stopping => format!("TRYAGAIN {refusal}"),
     }
 }
 
@@ -43,11 +43,28 @@ pub fn of_old_value(fault: &ReadError) -> String {
     format!("UNKNOWN the new value is set, but the old one could not be told: {fault}")
 }
 
-/// The text for an answer whose record was not applied.
+/// The text for an answer whose record was not applied. An answer that wrote nothing itself may simply be asked for again.
 #[must_use]
-pub fn of_fate(fate: Fate) -> String {
+pub fn of_fate(fate: Fate, wrote: bool) -> String {
     match fate {
-        Fate::Unknown(why) => format!("UNKNOWN write outcome unknown: {why}"),
-        Fate::Refused | Fate::Applied => of_refusal(&Refusal::Poisoned),
+        Fate::Unknown(why) if wrote => format!("UNKNOWN write outcome unknown: {why}"),
+        Fate::Refused(refusal) if wrote => of_refusal(&refusal),
+        Fate::Unknown(_) | Fate::Refused(_) | Fate::Applied => of_refusal(&Refusal::LostGround),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::error::Unknown;
+
+    #[test]
+    fn only_a_write_is_told_as_unknown_and_only_what_wrote_nothing_may_be_retried() {
+        let begins = |fate, wrote, prefix: &str| assert!(of_fate(fate, wrote).starts_with(prefix), "{fate:?} {wrote}");
+        begins(Fate::Unknown(Unknown::FlushFailed), true, "UNKNOWN ");
+        begins(Fate::Unknown(Unknown::FlushFailed), false, "TRYAGAIN ");
+        begins(Fate::Refused(Refusal::Poisoned), true, "MISCONF ");
+        begins(Fate::Refused(Refusal::Stopping), true, "TRYAGAIN ");
+        begins(Fate::Refused(Refusal::Poisoned), false, "TRYAGAIN ");
     }
 }

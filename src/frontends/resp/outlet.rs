@@ -23,15 +23,15 @@ static WAITING: rt::Semaphore = rt::Semaphore::new(WAITING_READS);
 pub struct Outlet<'a> {
     stream: &'a mut Stream,
     input: &'a mut Input,
-    /// Whether requests were received meanwhile.
-    pub received: bool,
+    /// Bytes received meanwhile.
+    pub received: u64,
     /// Bytes sent.
     pub sent: u64,
 }
 
 impl<'a> Outlet<'a> {
     pub fn new(stream: &'a mut Stream, input: &'a mut Input) -> Self {
-        Self { stream, input, received: false, sent: 0 }
+        Self { stream, input, received: 0, sent: 0 }
     }
 
     /// Sends bytes that are whole replies, or parts of one, already.
@@ -41,7 +41,7 @@ impl<'a> Outlet<'a> {
     pub async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let (input, received) = (&mut *self.input, &mut self.received);
         let written = self.stream.write_all_reading(bytes, |bytes| {
-            *received = true;
+            *received += bytes.len() as u64;
             input.push(bytes);
             input.bytes().len() < UNREAD_INPUT_BYTES
         });
@@ -61,8 +61,8 @@ impl<'a> Outlet<'a> {
             out.extend_from_slice(&gathered[from..patch.at()]);
             from = patch.end();
             match patch {
-                Patch::Lost { protocol, fate, .. } => {
-                    Reply::new(&mut out, protocol).error(&error::of_fate(fate));
+                Patch::Lost { protocol, fate, wrote, .. } => {
+                    Reply::new(&mut out, protocol).error(&error::of_fate(fate, wrote));
                     errors += 1;
                 }
                 Patch::Value(cold) if cold.pinned.bytes() <= STREAMED_VALUE_BYTES => match read_late(&cold).await {

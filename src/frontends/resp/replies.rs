@@ -66,20 +66,10 @@ impl Replies {
         self.errors = 0;
     }
 
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.out.len()
-    }
-
     /// Bytes gathered, values that are still to be read included: what the round will take in memory.
     #[must_use]
     pub fn gathered_bytes(&self) -> usize {
         self.out.len() + self.cold_bytes
-    }
-
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.out.is_empty()
     }
 
     #[must_use]
@@ -117,7 +107,10 @@ impl Replies {
     pub fn hold(&mut self, hold: impl IntoIterator<Item = Hold>) {
         for hold in hold {
             match self.holds.iter_mut().find(|known| known.shard == hold.shard) {
-                Some(known) => known.offset = known.offset.max(hold.offset),
+                Some(known) => {
+                    known.offset = known.offset.max(hold.offset);
+                    known.wrote |= hold.wrote;
+                }
                 None => self.holds.push(hold),
             }
         }
@@ -162,7 +155,7 @@ impl Replies {
         for Held { number, reply, hold, protocol } in self.held.drain(..) {
             let fate = fate_of(hold);
             if fate != Fate::Applied && patches.last().is_none_or(|(patched, _)| *patched != number) {
-                patches.push((number, Patch::Lost { reply, protocol, fate }));
+                patches.push((number, Patch::Lost { reply, protocol, fate, wrote: hold.wrote }));
             }
         }
         let lost: Vec<usize> = patches.iter().map(|(number, _)| *number).collect();
@@ -179,7 +172,7 @@ impl Replies {
 /// A change to the gathered bytes.
 pub enum Patch {
     /// This reply's ground was lost: an error takes its place.
-    Lost { reply: Range<usize>, protocol: Protocol, fate: Fate },
+    Lost { reply: Range<usize>, protocol: Protocol, fate: Fate, wrote: bool },
     /// A value is put in here.
     Value(ColdValue),
 }
