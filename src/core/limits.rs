@@ -93,6 +93,28 @@ pub const SWEEP_PERIOD_MS: u64 = 240_000;
 
 /// Entries the sweep visits before it lets others run.
 pub const SWEEP_PIECE_SLOTS: usize = 4_096;
+/// The clock makes good a difference to the wall clock by at most this part of the time that passes: a tenth. Fast enough to
+/// be right within an hour after five minutes, slow enough that no expiry is off by more.
+pub const CLOCK_SLEW_DIVISOR: u64 = 10;
+
+/// A wall clock that is further ahead than this many milliseconds was set wrong, or the machine was stopped: it is not
+/// believed while the broker runs.
+pub const CLOCK_JUMP_MS: u64 = 5 * 60 * 1000;
+
+/// How often the wall clock is looked at, in microseconds.
+pub const CLOCK_LOOK_INTERVAL_US: u64 = 1_000_000;
+
+/// While the clock slews, its offset is brought up to date this often, in microseconds: steps of a millisecond at most.
+pub const CLOCK_STEP_US: u64 = 10_000;
+
+/// A difference of this many milliseconds is left alone.
+pub const CLOCK_CLOSE_ENOUGH_MS: u64 = 2;
+
+/// Bytes of values that are kept in memory beside the log unless the configuration says otherwise.
+pub const DEFAULT_VALUE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Sealed segments that are open at a time, unless the descriptors of the process leave room for fewer or more.
+pub const DEFAULT_MAX_OPEN_SEGMENTS: u32 = 32;
 
 /// How long the broker keeps answering after a failed flush, so that every waiter is told; in milliseconds.
 pub const FAILED_FLUSH_GRACE_MS: u64 = 1_000;

@@ -16,11 +16,12 @@ use crate::core::consensus::{Consensus, Start};
 use crate::core::entropy::Entropy;
 use crate::core::error::OpenError;
 use crate::core::index::Index as KeyIndex;
-use crate::core::limits::segment_bytes_for;
+use crate::core::limits::{DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_VALUE_CACHE_BYTES, segment_bytes_for};
 use crate::core::log::disk::Disk;
 use crate::core::log::open::{FIRST_OFFSET, FoundBatch, OpenReport, recover};
 use crate::core::log::writer::LogOptions;
 use crate::core::log::{FORMAT, FsyncPolicy, segment};
+use crate::core::progress::Progress;
 use crate::core::record::control::ControlRecord;
 use crate::core::shard::Shard;
 use crate::core::shard::apply::{Applied, apply};
@@ -39,6 +40,25 @@ pub struct StoreOptions {
     pub max_value_bytes: usize,
     /// `None`: what follows from `max_value_bytes`. Smaller only in tests.
     pub segment_bytes: Option<u32>,
+    /// Bytes of live records that one cache may hold; 0: no bound.
+    pub max_data_bytes: u64,
+    /// Bytes that must stay free on the disk; 0: two segments.
+    pub min_free_bytes: u64,
+    /// Bytes of values kept in memory beside the log; 0: none.
+    pub value_cache_bytes: u64,
+    /// `None`: no bound on memory.
+    pub memory: Option<MemoryBound>,
+    /// The most sealed segments that are open at a time.
+    pub max_open_segments: u32,
+    /// Where opening tells how far it is.
+    pub progress: Arc<Progress>,
+}
+
+/// A bound on the memory of the process, and how to learn what it uses now.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryBound {
+    pub bound_bytes: u64,
+    pub used: fn() -> u64,
 }
 
 impl Default for StoreOptions {
@@ -47,6 +67,12 @@ impl Default for StoreOptions {
             policy: FsyncPolicy::Always,
             max_value_bytes: crate::core::limits::DEFAULT_MAX_VALUE_BYTES,
             segment_bytes: None,
+            max_data_bytes: 0,
+            min_free_bytes: 0,
+            value_cache_bytes: DEFAULT_VALUE_CACHE_BYTES,
+            memory: None,
+            max_open_segments: DEFAULT_MAX_OPEN_SEGMENTS,
+            progress: Arc::default(),
         }
     }
 }

@@ -50,7 +50,12 @@ impl World {
             disk: MemoryDisk::new(),
             clock: Arc::new(ManualClock::at(START)),
             entropy: Arc::new(Entropy::seeded(1)),
-            options: StoreOptions { policy, segment_bytes: Some(segment_bytes), max_value_bytes },
+            options: StoreOptions {
+                policy,
+                segment_bytes: Some(segment_bytes),
+                max_value_bytes,
+                ..StoreOptions::default()
+            },
         }
     }
 

@@ -6,14 +6,14 @@
 
 use std::collections::VecDeque;
 
-use crate::core::log::LogStart;
+use crate::core::log::start::LogStart;
 use crate::core::record::cache::CacheRecord;
 use crate::core::record::control::{ControlRecord, Trim};
 use crate::core::shard::machine::Machine;
 use crate::core::shard::overlay::Covered;
 use crate::core::shard::space::Purpose;
 use crate::core::shard::stage::{StageError, carried_bytes};
-use crate::core::types::{Epoch, Generation, Millis, Offset, Revision};
+use crate::core::types::{Generation, Millis, Offset, Revision};
 
 /// A record that was live when compaction read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -113,7 +113,6 @@ impl Machine {
         &mut self,
         generation: Generation,
         start: &LogStart,
-        epoch: Epoch,
         now: Millis,
     ) -> Result<Offset, PassError> {
         self.admit_pass(generation)?;
@@ -125,7 +124,7 @@ impl Machine {
             base_offset: start.offset,
             base_index: start.index,
             base_generation: start.generation,
-            epoch,
+            epoch: self.epoch,
             configuration: start.configuration.clone(),
             configuration_index: start.configuration_index,
         };

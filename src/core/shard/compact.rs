@@ -156,8 +156,7 @@ impl Compactor {
         if !pace::is_wanted(extent) {
             return None;
         }
-        let mut oldest = self.shard.segments.oldest(2).into_iter();
-        let (victim, successor) = (oldest.next()?, oldest.next()?);
+        let (victim, successor) = self.shard.segments.oldest_sealed()?;
         let machine = self.shard.machine();
         // What is not applied yet is in nobody's index: it could not be told from garbage.
         if !machine.doors_open() || successor.base_offset > machine.applied_next() {
@@ -238,8 +237,8 @@ impl Compactor {
 
     fn trim(&mut self, now: Millis) -> Next {
         let Some(pass) = &mut self.pass else { return Next::Idle };
-        let start = pass.successor.log_start();
-        let staged = self.shard.machine().stage_trim(pass.generation, &start, pass.successor.epoch, now);
+        let start = pass.successor.start();
+        let staged = self.shard.machine().stage_trim(pass.generation, &start, now);
         match staged {
             Ok(offset) => {
                 self.shard.staged.ring();

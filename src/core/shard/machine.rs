@@ -84,6 +84,8 @@ pub struct Machine {
     full_bytes: usize,
     /// Bytes of the batches that were ordered and are not appended yet.
     ordered_bytes: usize,
+    /// The history this log tells.
+    pub(super) epoch: Epoch,
     pub(super) space: Space,
     /// Somebody was told to wait until there is more room.
     pub(super) room_wanted: bool,
@@ -96,7 +98,7 @@ pub struct Machine {
     /// Why nothing more is staged, once nothing is.
     pub(super) ended: Option<Refusal>,
     /// To be written into the log once the doors open.
-    epoch_due: Option<Epoch>,
+    epoch_due: bool,
 }
 
 /// What a machine starts from.
@@ -110,7 +112,9 @@ pub struct MachineStart {
     pub applied_next: Offset,
     pub next_offset: Offset,
     pub flushed: Index,
-    pub epoch_due: Option<Epoch>,
+    pub epoch: Epoch,
+    /// `epoch` is to be written into the log once the doors open.
+    pub epoch_due: bool,
     /// A trim found applied in the log that the anchor does not know yet.
     pub trimmed: Option<Trim>,
     pub max_data_bytes: u64,
@@ -141,6 +145,7 @@ impl Machine {
             next_offset: start.next_offset,
             full_bytes: 0,
             ordered_bytes: 0,
+            epoch: start.epoch,
             space: Space { max_data_bytes: start.max_data_bytes, ..Space::default() },
             room_wanted: false,
             applied_next: start.applied_next,
@@ -341,8 +346,8 @@ impl Machine {
 
     fn open_doors(&mut self, now: Millis) {
         self.doors_open = self.consensus.is_owner();
-        if let Some(epoch) = self.epoch_due.take_if(|_| self.doors_open) {
-            self.stage_control(&ControlRecord::Epoch(epoch), now);
+        if self.doors_open && std::mem::take(&mut self.epoch_due) {
+            self.stage_control(&ControlRecord::Epoch(self.epoch), now);
         }
     }
 

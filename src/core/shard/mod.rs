@@ -10,6 +10,7 @@
 //! or which broker it is on.
 
 pub mod apply;
+pub mod counters;
 pub mod driver;
 pub mod flusher;
 pub mod frontier;
