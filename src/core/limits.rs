@@ -82,6 +82,9 @@ pub const COMPACTION_READ_BYTES: u64 = 1024 * 1024;
 /// How often a pass reads its segment before it takes the index for wrong.
 pub const MAX_PASS_ROUNDS: u32 = 3;
 
+/// The free-space floor unless the configuration sets it, in segments: room for what the next pass carries and for deletes.
+pub const LEAST_FLOOR_SEGMENTS: u64 = 2;
+
 /// How often a shard's housekeeping looks at the disk, the sweep and the size of the log, in milliseconds.
 pub const HOUSEKEEPING_INTERVAL_MS: u64 = 1_000;
 

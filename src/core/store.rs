@@ -24,6 +24,7 @@ use crate::core::log::{FORMAT, FsyncPolicy, segment};
 use crate::core::progress::Progress;
 use crate::core::record::control::ControlRecord;
 use crate::core::shard::Shard;
+pub use crate::core::shard::MemoryBound;
 use crate::core::shard::apply::{Applied, apply};
 use crate::core::shard::driver::{Driver, DriverError};
 use crate::core::shard::machine::{Bounds, Machine, MachineStart};
@@ -52,13 +53,6 @@ pub struct StoreOptions {
     pub max_open_segments: u32,
     /// Where opening tells how far it is.
     pub progress: Arc<Progress>,
-}
-
-/// A bound on the memory of the process, and how to learn what it uses now.
-#[derive(Clone, Copy, Debug)]
-pub struct MemoryBound {
-    pub bound_bytes: u64,
-    pub used: fn() -> u64,
 }
 
 impl Default for StoreOptions {

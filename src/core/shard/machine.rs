@@ -185,6 +185,12 @@ impl Machine {
         self.consensus.generation()
     }
 
+    /// Whether nothing more is staged.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
     /// What bounds staging; whoever knows the disk keeps it current.
     pub fn space(&mut self) -> &mut Space {
         &mut self.space

@@ -42,18 +42,18 @@ pub fn is_wanted(extent: &Extent) -> bool {
     extent.disk_bytes > extent.allowed_bytes()
 }
 
-/// How long to pause after `bytes` were read or carried, in milliseconds; 0 when there is no time for pauses.
+/// How long to pause after `bytes` were read or carried, in milliseconds; `None` when there is no time for pauses.
 #[must_use]
-pub fn pause_ms(extent: &Extent, bytes: u64) -> u64 {
+pub fn pause_ms(extent: &Extent, bytes: u64) -> Option<u64> {
     let allowed = extent.allowed_bytes();
     let full_speed = extent.live_bytes * (COMPACTION_FULL_SPEED_PERCENT - COMPACTION_RATIO_PERCENT) / 100;
     let margin = full_speed.max(extent.segment_bytes / 2);
     let debt = extent.disk_bytes.saturating_sub(allowed);
     if extent.is_short || debt >= margin {
-        return 0;
+        return None;
     }
     // Twice as fast when half of the margin is used up, ten times when nine tenths are.
-    bytes * 1000 * (margin - debt) / (COMPACTION_SLOWEST_BYTES_PER_S * margin)
+    Some(bytes * 1000 * (margin - debt) / (COMPACTION_SLOWEST_BYTES_PER_S * margin))
 }
 
 #[cfg(test)]
@@ -96,10 +96,10 @@ mod tests {
 
     #[test]
     fn the_pause_shrinks_to_nothing_as_the_debt_grows() {
-        let pauses: Vec<u64> = (2000..2200).map(|disk| pause_ms(&extent(disk, 1000), MIB)).collect();
-        assert!(pauses[0] >= 50, "{}", pauses[0]);
+        let pauses: Vec<Option<u64>> = (2000..2200).map(|disk| pause_ms(&extent(disk, 1000), MIB)).collect();
+        assert!(pauses[0] >= Some(50), "{:?}", pauses[0]);
         assert!(pauses.is_sorted_by(|a, b| a >= b));
-        assert_eq!(pauses[pauses.len() - 1], 0);
-        assert_eq!(pause_ms(&Extent { is_short: true, ..extent(2000, 1000) }, MIB), 0);
+        assert_eq!(pauses[pauses.len() - 1], None);
+        assert_eq!(pause_ms(&Extent { is_short: true, ..extent(2000, 1000) }, MIB), None);
     }
 }

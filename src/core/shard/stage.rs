@@ -192,22 +192,22 @@ impl Machine {
     /// # Errors
     /// [`StageError`]; nothing was staged.
     pub fn make_room(&mut self, purpose: Purpose, bytes: usize, now: Millis) -> Result<(), StageError> {
-        let overhead = BATCH_HEADER_BYTES + BATCH_ALIGN;
-        let bound = self.bounds.max_batch_bytes - overhead;
+        let bound = self.bounds.max_batch_bytes - BATCH_HEADER_BYTES - BATCH_ALIGN;
         if bytes > bound {
             return Err(Refusal::BatchTooLarge { bytes, bound }.into());
         }
         if self.staged_bytes() > 0 && self.staged_bytes() + bytes > self.bounds.max_staged_bytes {
             return Err(StageError::Full);
         }
+        // A batch is bounded, and never split afterwards: the next one begins here.
+        let is_full = |open: &BatchBuilder| open.len() + bytes + BATCH_ALIGN > self.bounds.max_batch_bytes;
+        let begins = self.open.as_ref().is_none_or(is_full);
         let live = if self.space.max_data_bytes > 0 { self.index.view().live().bytes } else { 0 };
-        let (taken, staged) = ((bytes + overhead) as u64, self.unappended_bytes() as u64);
-        let admitted = self.space.admit(purpose, taken, staged, live);
+        let taken = bytes + BATCH_ALIGN + if begins { BATCH_HEADER_BYTES } else { 0 };
+        let admitted = self.space.admit(purpose, taken as u64, self.unappended_bytes() as u64, live);
         self.room_wanted |= admitted == Err(StageError::Full);
         admitted?;
-        // A batch is bounded, and never split afterwards: begin the next one here.
-        let full = |open: &mut BatchBuilder| open.len() + bytes + BATCH_ALIGN > self.bounds.max_batch_bytes;
-        if let Some(open) = self.open.take_if(full) {
+        if let Some(open) = self.open.take_if(|_| begins) {
             self.close_batch(open, now);
         }
         Ok(())
