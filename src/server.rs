@@ -238,7 +238,8 @@ fn open(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<Entropy>) -> Result
     } else {
         (Arc::new(RealDisk), &config.data_dir, config.fsync.into())
     };
-    let options = StoreOptions { policy, max_value_bytes: config.max_value as usize, segment_bytes: None };
+    let max_value_bytes = config.max_value as usize;
+    let options = StoreOptions { policy, max_value_bytes, ..StoreOptions::default() };
     let mut store = Store::open(disk, root, options, clock, entropy).map_err(ServerError::Open)?;
     let cache = CacheName::default_cache();
     let id = ShardId { kind: Kind::Cache, cache: cache.clone(), shard: ShardNo(0) };

@@ -60,6 +60,9 @@ pub const ZERO_FILL_PAUSE_MS: u64 = 4;
 /// The same in bytes when somebody waits for the whole segment: larger pieces, no pause.
 pub const AWAITED_ZERO_FILL_BYTES: usize = 1024 * 1024;
 
+/// Sealed segments of one log whose files are open at a time, unless whoever opens the log says otherwise.
+pub const DEFAULT_MAX_OPEN_SEGMENTS: usize = 32;
+
 /// How long the broker keeps answering after a failed flush, so that every waiter is told; in milliseconds.
 pub const FAILED_FLUSH_GRACE_MS: u64 = 1_000;
 

@@ -50,7 +50,8 @@ impl World {
             disk: MemoryDisk::new(),
             clock: Arc::new(ManualClock::at(START)),
             entropy: Arc::new(Entropy::seeded(1)),
-            options: StoreOptions { policy, segment_bytes: Some(segment_bytes), max_value_bytes },
+            // So few that a test with several segments opens and closes them.
+            options: StoreOptions { policy, segment_bytes: Some(segment_bytes), max_value_bytes, max_open_segments: 2 },
         }
     }
 
