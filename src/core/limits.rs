@@ -96,6 +96,7 @@ pub const SWEEP_PERIOD_MS: u64 = 240_000;
 
 /// Entries the sweep visits before it lets others run.
 pub const SWEEP_PIECE_SLOTS: usize = 4_096;
+
 /// The clock makes good a difference to the wall clock by at most this part of the time that passes: a tenth. Fast enough to
 /// be right within an hour after five minutes, slow enough that no expiry is off by more.
 pub const CLOCK_SLEW_DIVISOR: u64 = 10;
@@ -116,8 +117,8 @@ pub const CLOCK_CLOSE_ENOUGH_MS: u64 = 2;
 /// Bytes of values that are kept in memory beside the log unless the configuration says otherwise.
 pub const DEFAULT_VALUE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Sealed segments that are open at a time, unless the descriptors of the process leave room for fewer or more.
-pub const DEFAULT_MAX_OPEN_SEGMENTS: u32 = 32;
+/// Sealed segments of one log whose files are open at a time, unless whoever opens the log says otherwise.
+pub const DEFAULT_MAX_OPEN_SEGMENTS: usize = 32;
 
 /// How long the broker keeps answering after a failed flush, so that every waiter is told; in milliseconds.
 pub const FAILED_FLUSH_GRACE_MS: u64 = 1_000;

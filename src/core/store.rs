@@ -16,13 +16,16 @@ use crate::core::consensus::{Consensus, Start};
 use crate::core::entropy::Entropy;
 use crate::core::error::OpenError;
 use crate::core::index::Index as KeyIndex;
-use crate::core::limits::{DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_VALUE_CACHE_BYTES, segment_bytes_for};
+use crate::core::limits::{
+    DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, segment_bytes_for,
+};
 use crate::core::log::disk::Disk;
-use crate::core::log::open::{FIRST_OFFSET, FoundBatch, OpenReport, recover};
+use crate::core::log::open::{FoundBatch, OpenReport, recover};
+use crate::core::log::trim::Removal;
 use crate::core::log::writer::LogOptions;
-use crate::core::log::{FORMAT, FsyncPolicy, segment};
+use crate::core::log::{FORMAT, FsyncPolicy, is_readable, segment};
 use crate::core::progress::Progress;
-use crate::core::record::control::ControlRecord;
+use crate::core::record::control::{ControlRecord, Trim};
 use crate::core::shard::Shard;
 pub use crate::core::shard::MemoryBound;
 use crate::core::shard::apply::{Applied, apply};
@@ -50,7 +53,7 @@ pub struct StoreOptions {
     /// `None`: no bound on memory.
     pub memory: Option<MemoryBound>,
     /// The most sealed segments that are open at a time.
-    pub max_open_segments: u32,
+    pub max_open_segments: usize,
     /// Where opening tells how far it is.
     pub progress: Arc<Progress>,
 }
@@ -59,7 +62,7 @@ impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             policy: FsyncPolicy::Always,
-            max_value_bytes: crate::core::limits::DEFAULT_MAX_VALUE_BYTES,
+            max_value_bytes: DEFAULT_MAX_VALUE_BYTES,
             segment_bytes: None,
             max_data_bytes: 0,
             min_free_bytes: 0,
@@ -131,6 +134,11 @@ impl Store {
         // Looked for again under the lock: another process may have been creating it.
         if store.disk.exists(&root.join(NODE_FILE)).map_err(OpenError::unusable(root, "listing it"))? {
             store.node = store.read_node()?;
+            if store.node.format != FORMAT {
+                // Before a shard is touched: from then on an older build must refuse, and this is what it looks at.
+                store.node.format = FORMAT;
+                store.write_node()?;
+            }
         } else {
             store.flush_way_here()?;
             store.node.broker = format!("{:016x}", store.entropy.number());
@@ -165,7 +173,7 @@ impl Store {
         // The format is looked at first: another format may have other fields.
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| damaged(error.message().to_owned()))?;
         match table.get("format").and_then(toml::Value::as_integer) {
-            Some(format) if format == i64::from(FORMAT) => {}
+            Some(format) if u32::try_from(format).is_ok_and(is_readable) => {}
             Some(format) => return Err(OpenError::OtherFormat { path, found: format!("format {format}") }),
             None => return Err(damaged("it names no format".to_owned())),
         }
@@ -229,9 +237,15 @@ impl Store {
         let policy = self.options.policy;
         let segment_bytes =
             self.options.segment_bytes.unwrap_or_else(|| segment_bytes_for(self.options.max_value_bytes));
-        let options = LogOptions { shard: id.clone(), segment_bytes, policy, entropy: Arc::clone(&self.entropy) };
+        let options = LogOptions {
+            shard: id.clone(),
+            segment_bytes,
+            policy,
+            max_open_segments: self.options.max_open_segments,
+            entropy: Arc::clone(&self.entropy),
+        };
         let index = Arc::new(KeyIndex::default());
-        let mut replayed = Replayed { generations: Vec::new(), applied_next: FIRST_OFFSET, epoch: None };
+        let mut replayed = Replayed::default();
         let mut recovered = recover(Arc::clone(&self.disk), dir, options, |found| {
             let applied = apply(&found.header, &found.bytes, found.location, &index);
             let applied = applied.map_err(|error| OpenError::Damaged {
@@ -248,7 +262,19 @@ impl Store {
         }
         let uncommitted = std::mem::take(&mut recovered.uncommitted);
         let applied = recovered.committed;
-        let (log, report) = recovered.into_writer()?;
+        replayed.applied_next = replayed.applied_next.max(recovered.first_offset());
+        let unfinished = replayed.trim.take_if(|trim| trim.base_index > recovered.first_index());
+        let start = unfinished.map(|trim| {
+            let what = format!("it was trimmed to batch {}, but no segment begins there", trim.base_index.0);
+            recovered.start_at(trim.base_index).ok_or_else(|| broken(what))
+        });
+        let start = start.transpose()?;
+        let (mut log, report) = recovered.into_writer()?;
+        if let Some(start) = start {
+            // A trim was applied, and the process died before the anchor knew.
+            let failed = |source| OpenError::FlushFailed { path: dir.to_owned(), source };
+            log.trim(&start).and_then(Removal::carry_out).map_err(failed)?;
+        }
         let start = Start {
             anchor: log.anchor().state(),
             generations: replayed.generations,
@@ -289,12 +315,15 @@ impl Store {
 }
 
 /// What replaying the committed batches told beside the index.
+#[derive(Default)]
 struct Replayed {
     /// The first index of each generation.
     generations: Vec<(Index, Generation)>,
     applied_next: Offset,
     /// The newest epoch the log names.
     epoch: Option<Epoch>,
+    /// The newest trim.
+    trim: Option<Trim>,
 }
 
 impl Replayed {
@@ -304,8 +333,14 @@ impl Replayed {
             self.generations.push((found.header.index, generation));
         }
         self.applied_next = found.header.next_offset();
-        if let Applied::Control(ControlRecord::Epoch(epoch)) = applied {
-            self.epoch = Some(epoch);
+        match applied {
+            Applied::Control(ControlRecord::Epoch(epoch)) => self.epoch = Some(epoch),
+            Applied::Control(ControlRecord::Trim(trim)) => {
+                // The record that named the epoch may be gone.
+                self.epoch = Some(trim.epoch);
+                self.trim = Some(trim);
+            }
+            Applied::Control(ControlRecord::GenerationStart) | Applied::Data => {}
         }
     }
 }
@@ -339,3 +374,6 @@ fn lacks_room(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
         || error.raw_os_error().is_some_and(|code| TOO_MANY_OPEN_FILES.contains(&code))
 }
+
+#[cfg(test)]
+mod tests;

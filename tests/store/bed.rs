@@ -54,6 +54,8 @@ impl World {
                 policy,
                 segment_bytes: Some(segment_bytes),
                 max_value_bytes,
+                // So few that a test with several segments opens and closes them.
+                max_open_segments: 2,
                 ..StoreOptions::default()
             },
         }
