@@ -24,6 +24,7 @@ use crate::core::log::disk::{Disk, MemoryDisk, RealDisk};
 use crate::core::routing::router::Router;
 use crate::core::shard::driver::{Close, Driver, DriverError};
 use crate::core::shard::flusher::Flusher;
+use crate::core::shard::housekeeper::Housekeeper;
 use crate::core::store::{OpenShard, Store, StoreOptions};
 use crate::core::types::{CacheName, Kind, ShardId, ShardNo};
 use crate::frontends::front_end::FrontEnd;
@@ -155,6 +156,8 @@ impl Broker {
         let close = driver.close_handle();
         let flusher = Flusher::start().map_err(ServerError::System)?;
         let driver = rt::spawn_on(0, driver.serve(flusher));
+        // On the driver's worker: what it stages then never waits for another thread. It ends when the shard does.
+        drop(rt::spawn_on(0, opened.housekeeper.serve()));
         let (stop_accepting, stopped) = rt::channel::bounded::<()>(1);
         let listener = rt::Listener::new(listener).map_err(ServerError::System)?;
         let accepting = accept(listener, front_end, Arc::clone(&host));
@@ -228,6 +231,7 @@ struct Opened {
     store: Store,
     router: Arc<Router>,
     driver: Driver,
+    housekeeper: Housekeeper,
     policy: FsyncPolicy,
 }
 
@@ -242,7 +246,7 @@ fn open(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<Entropy>) -> Result
     let mut store = Store::open(disk, root, options, clock, entropy).map_err(ServerError::Open)?;
     let cache = CacheName::default_cache();
     let id = ShardId { kind: Kind::Cache, cache: cache.clone(), shard: ShardNo(0) };
-    let OpenShard { shard, driver, report } = store.open_shard(&id).map_err(ServerError::Open)?;
+    let OpenShard { shard, driver, housekeeper, report } = store.open_shard(&id).map_err(ServerError::Open)?;
     if let Some((segment, at)) = report.cut {
         tracing::warn!(
             segment = segment.0,
@@ -260,7 +264,7 @@ fn open(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<Entropy>) -> Result
     let router = Arc::new(Router::default());
     router.publish(standalone::placement(&[(cache, 1)]));
     router.open(shard);
-    Ok(Opened { store, router, driver, policy })
+    Ok(Opened { store, router, driver, housekeeper, policy })
 }
 
 /// As many clients as asked for, or as descriptors are left for.

@@ -69,10 +69,14 @@ impl From<Refusal> for WriteError {
 /// must have ended in between.
 const MAX_LOOKUPS: usize = 8;
 
-fn refused(error: StageError, shard: ShardNo) -> WriteError {
+fn refused(error: StageError, number: ShardNo, shard: &Shard) -> WriteError {
     match error {
         StageError::Refused(refusal) => WriteError::Refused(refusal),
-        StageError::Full => WriteError::Full(shard),
+        StageError::Full => {
+            // The driver may have a segment to make first.
+            shard.staged.ring();
+            WriteError::Full(number)
+        }
     }
 }
 
@@ -115,10 +119,7 @@ impl Cache {
     /// Keys held here that have an expiry.
     #[must_use]
     pub fn expiring(&self) -> usize {
-        let expiring = |shard: &Arc<Shard>| {
-            shard.index.view().iter().filter(|(_, entry)| entry.expires_at != Millis::NEVER).count()
-        };
-        self.turns().routes.here().map(expiring).sum()
+        self.turns().routes.here().map(|shard| shard.index.view().expiring()).sum()
     }
 }
 
@@ -234,7 +235,7 @@ impl<'t> Turn<'t> {
         let (now, mut holds) = (self.now, Vec::new());
         for number in self.routes.numbers() {
             let (shard, machine) = self.lock(number)?;
-            let cleared = machine.clear(now).map_err(|error| refused(error, number))?;
+            let cleared = machine.clear(now).map_err(|error| refused(error, number, shard))?;
             if let Some(offset) = cleared {
                 shard.staged.ring();
                 holds.push(Hold { shard: number, offset, wrote: true });
@@ -263,7 +264,7 @@ impl<'t> Turn<'t> {
         let now = self.now;
         let (number, _) = self.routes.of_key(key)?;
         let (shard, machine) = self.lock(number)?;
-        let outcome = stage(machine, now).map_err(|error| refused(error, number))?;
+        let outcome = stage(machine, now).map_err(|error| refused(error, number, shard))?;
         if outcome.written.is_some() {
             shard.staged.ring();
         }

@@ -120,6 +120,12 @@ pub const DEFAULT_VALUE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 /// Sealed segments of one log whose files are open at a time, unless whoever opens the log says otherwise.
 pub const DEFAULT_MAX_OPEN_SEGMENTS: usize = 32;
 
+/// Slots that the sweep looks at under one read lock of the index: some tens of microseconds.
+pub const SWEEP_SLOTS_PER_GUARD: usize = 4096;
+
+/// Entries that the sweep removes under one write lock of the index, while readers wait: as long.
+pub const SWEEP_REMOVALS_PER_GUARD: usize = 64;
+
 /// How long the broker keeps answering after a failed flush, so that every waiter is told; in milliseconds.
 pub const FAILED_FLUSH_GRACE_MS: u64 = 1_000;
 

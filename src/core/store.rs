@@ -26,12 +26,14 @@ use crate::core::log::writer::LogOptions;
 use crate::core::log::{FORMAT, FsyncPolicy, is_readable, segment};
 use crate::core::progress::Progress;
 use crate::core::record::control::{ControlRecord, Trim};
-use crate::core::shard::Shard;
 pub use crate::core::shard::MemoryBound;
+use crate::core::shard::Shard;
 use crate::core::shard::apply::{Applied, apply};
 use crate::core::shard::driver::{Driver, DriverError};
+use crate::core::shard::housekeeper::{Housekeeper, Housekeeping};
 use crate::core::shard::machine::{Bounds, Machine, MachineStart};
-use crate::core::types::{Epoch, Generation, Index, Offset, ShardId};
+use crate::core::shard::spare::lacks_room;
+use crate::core::types::{Epoch, Generation, Index, Millis, Offset, ShardId};
 
 const LOCK_FILE: &str = "hearth.lock";
 const NODE_FILE: &str = "node.toml";
@@ -100,6 +102,7 @@ pub struct Store {
 pub struct OpenShard {
     pub shard: Arc<Shard>,
     pub driver: Driver,
+    pub housekeeper: Housekeeper,
     pub report: OpenReport,
 }
 
@@ -244,7 +247,7 @@ impl Store {
             max_open_segments: self.options.max_open_segments,
             entropy: Arc::clone(&self.entropy),
         };
-        let index = Arc::new(KeyIndex::default());
+        let index = Arc::new(KeyIndex::loading());
         let mut replayed = Replayed::default();
         let mut recovered = recover(Arc::clone(&self.disk), dir, options, |found| {
             let applied = apply(&found.header, &found.bytes, found.location, &index);
@@ -269,12 +272,19 @@ impl Store {
             recovered.start_at(trim.base_index).ok_or_else(|| broken(what))
         });
         let start = start.transpose()?;
+        if let Some(start) = &start {
+            index.trim(start.offset, start.segment);
+        }
+        index.finish_loading();
         let (mut log, report) = recovered.into_writer()?;
         if let Some(start) = start {
             // A trim was applied, and the process died before the anchor knew.
             let failed = |source| OpenError::FlushFailed { path: dir.to_owned(), source };
             log.trim(&start).and_then(Removal::carry_out).map_err(failed)?;
         }
+        // Time goes on from the newest that anybody may have been told: what lapsed then has lapsed.
+        let staged = uncommitted.iter().map(|found| found.header.time).max();
+        self.clock.not_before(replayed.time.max(log.anchor().state().clock).max(staged.unwrap_or_default()));
         let start = Start {
             anchor: log.anchor().state(),
             generations: replayed.generations,
@@ -295,9 +305,12 @@ impl Store {
             next_offset: log.tail().next_offset,
             flushed: log.flushed(),
             // Not only when it is new: an earlier process may have died between choosing it and logging it.
-            epoch_due: (replayed.epoch != Some(report.epoch)).then_some(report.epoch),
+            epoch: report.epoch,
+            epoch_due: replayed.epoch != Some(report.epoch),
+            segments: log.segments(),
+            max_data_bytes: self.options.max_data_bytes,
         });
-        let shard = Arc::new(Shard::new(machine, log.segments()));
+        let shard = Arc::new(Shard::new(machine, log.segments()).with_memory_bound(self.options.memory));
         let mut driver = Driver::new(Arc::clone(&shard), log, policy, Arc::clone(&self.clock));
         shard.machine().campaign().map_err(broken)?;
         driver.run_to_idle().map_err(|error| match error {
@@ -310,7 +323,14 @@ impl Store {
         if !shard.machine().doors_open() {
             return Err(broken("this broker could not become the owner of a shard that lives only here".to_owned()));
         }
-        Ok(OpenShard { shard, driver, report })
+        let housekeeping = Housekeeping {
+            disk: Arc::clone(&self.disk),
+            dir: dir.to_owned(),
+            segment_bytes,
+            min_free_bytes: self.options.min_free_bytes,
+        };
+        let housekeeper = Housekeeper::new(Arc::clone(&shard), Arc::clone(&self.clock), housekeeping);
+        Ok(OpenShard { shard, driver, housekeeper, report })
     }
 }
 
@@ -322,6 +342,8 @@ struct Replayed {
     applied_next: Offset,
     /// The newest epoch the log names.
     epoch: Option<Epoch>,
+    /// The newest time of a batch.
+    time: Millis,
     /// The newest trim.
     trim: Option<Trim>,
 }
@@ -333,6 +355,7 @@ impl Replayed {
             self.generations.push((found.header.index, generation));
         }
         self.applied_next = found.header.next_offset();
+        self.time = self.time.max(found.header.time);
         match applied {
             Applied::Control(ControlRecord::Epoch(epoch)) => self.epoch = Some(epoch),
             Applied::Control(ControlRecord::Trim(trim)) => {
@@ -365,14 +388,6 @@ fn directory_name(id: &ShardId) -> String {
     let hash = Sha256::digest(format!("{}\0{name}", id.kind.root()).as_bytes());
     let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     format!("{readable}-{hex}")
-}
-
-/// The machine has no room for another file, or no descriptor for it: nothing is wrong with what is there.
-fn lacks_room(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind;
-    const TOO_MANY_OPEN_FILES: [i32; 2] = [23, 24];
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
-        || error.raw_os_error().is_some_and(|code| TOO_MANY_OPEN_FILES.contains(&code))
 }
 
 #[cfg(test)]

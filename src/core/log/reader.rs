@@ -237,6 +237,21 @@ impl Segments {
         self.look().first().cloned()
     }
 
+    /// The newest.
+    #[must_use]
+    pub fn newest(&self) -> Option<Arc<Segment>> {
+        self.look().last().cloned()
+    }
+
+    /// The oldest and the one after it, when there is one: then the oldest takes no more batches.
+    #[must_use]
+    pub fn oldest_sealed(&self) -> Option<(Arc<Segment>, Arc<Segment>)> {
+        match &**self.look() {
+            [oldest, next, ..] => Some((Arc::clone(oldest), Arc::clone(next))),
+            _ => None,
+        }
+    }
+
     /// The one whose first batch has this index.
     #[must_use]
     pub fn beginning_at(&self, index: Index) -> Option<Arc<Segment>> {

@@ -92,15 +92,19 @@ impl SpareOrder {
     /// flushed before it is given out.
     ///
     /// # Errors
-    /// Whatever the disk reports; a half-made file is removed at the next open.
+    /// Whatever the disk reports; a half-made file is removed.
     pub fn fill(mut self, piece: usize) -> io::Result<Progress> {
         let (file, at) = match self.begun.take() {
             Some(begun) => begun,
             None => (self.create()?, 0),
         };
         let length = (self.bytes - at).min(piece as u64);
-        file.write_at(at, &vec![0; length as usize])?;
-        file.flush()?;
+        let filled = file.write_at(at, &vec![0; length as usize]).and_then(|()| file.flush());
+        if let Err(error) = filled {
+            // What there was room for is given back: whoever frees some must not find it taken.
+            let _ = self.disk.remove(&self.path());
+            return Err(error);
+        }
         if at + length < self.bytes {
             self.begun = Some((file, at + length));
             return Ok(Progress::More(self));
@@ -109,8 +113,12 @@ impl SpareOrder {
         Ok(Progress::Done(Spare { number: self.number, bytes: self.bytes, file }))
     }
 
+    fn path(&self) -> PathBuf {
+        self.dir.join(segment::file_name(self.number))
+    }
+
     fn create(&self) -> io::Result<Arc<dyn DiskFile>> {
-        let path = self.dir.join(segment::file_name(self.number));
+        let path = self.path();
         if self.disk.exists(&path)? {
             self.disk.remove(&path)?;
         }
@@ -263,12 +271,12 @@ impl LogWriter {
         }
     }
 
-    /// The order for the next segment's file, once the active one is half full and none is there; give the result to
-    /// [`LogWriter::accept_spare`] before asking again.
+    /// The order for the next segment's file, once the active one is half full, or at once if somebody waits for it, and
+    /// none is there; give the result to [`LogWriter::accept_spare`] before asking again.
     #[must_use]
-    pub fn spare_wanted(&self) -> Option<SpareOrder> {
+    pub fn spare_wanted(&self, waited_for: bool) -> Option<SpareOrder> {
         let half_full = self.active.as_ref().is_some_and(|active| active.tail > active.capacity / 2);
-        (half_full && self.spare.is_none() && !self.failed).then(|| self.order_spare())
+        ((half_full || waited_for) && self.spare.is_none() && !self.failed).then(|| self.order_spare())
     }
 
     /// Takes a spare made elsewhere, unless the segment it was meant for was begun meanwhile.

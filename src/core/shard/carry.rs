@@ -109,12 +109,7 @@ impl Machine {
     ///
     /// # Errors
     /// [`PassError::StillLive`] while the applied index names anything below; nothing was staged.
-    pub fn stage_trim(
-        &mut self,
-        generation: Generation,
-        start: &LogStart,
-        now: Millis,
-    ) -> Result<Offset, PassError> {
+    pub fn stage_trim(&mut self, generation: Generation, start: &LogStart, now: Millis) -> Result<Offset, PassError> {
         self.admit_pass(generation)?;
         let live = self.index.view().live_below(start.segment).entries;
         if live > 0 {

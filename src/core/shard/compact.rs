@@ -183,20 +183,15 @@ impl Compactor {
         }
         let carried = &mut self.totals.carried;
         carried.last = None;
-        let staged = self.shard.machine().stage_carries(
-            pass.generation,
-            &mut pass.candidates,
-            CARRY_PIECE_BYTES,
-            now,
-            carried,
-        );
+        let staged =
+            self.shard.machine().stage_carries(pass.generation, &mut pass.candidates, CARRY_PIECE_BYTES, now, carried);
         if let Some(last) = carried.last {
             self.shard.staged.ring();
             pass.state = State::Carrying(last);
         }
         match staged {
             Ok(()) => Next::Again,
-            Err(PassError::Stage(StageError::Full)) if carried.last.is_none() => Next::Room,
+            Err(PassError::Stage(StageError::Full)) if carried.last.is_none() => self.wait_for_room(),
             Err(PassError::Stage(StageError::Full)) => Next::Again,
             Err(_) => self.die(),
         }
@@ -245,7 +240,7 @@ impl Compactor {
                 pass.state = State::Trimming(offset);
                 Next::Again
             }
-            Err(PassError::Stage(StageError::Full)) => Next::Room,
+            Err(PassError::Stage(StageError::Full)) => self.wait_for_room(),
             Err(PassError::StillLive(live)) => {
                 self.totals.rounds += 1;
                 pass.rounds += 1;
@@ -261,6 +256,12 @@ impl Compactor {
             }
             Err(_) => self.die(),
         }
+    }
+
+    fn wait_for_room(&self) -> Next {
+        // The driver may have a segment to make first.
+        self.shard.staged.ring();
+        Next::Room
     }
 
     /// The generation is over, or the shard takes no more writes: so is the pass.
@@ -300,8 +301,7 @@ impl ReadOrder {
     /// # Errors
     /// [`CompactionFault`] when the segment cannot be read or does not hold what it was written with.
     pub fn run(self) -> Result<ReadDone, CompactionFault> {
-        let mut done =
-            ReadDone { candidates: VecDeque::new(), cursor: self.cursor, read_bytes: 0, ended: false };
+        let mut done = ReadDone { candidates: VecDeque::new(), cursor: self.cursor, read_bytes: 0, ended: false };
         let fault = |position: u64, what: String| CompactionFault { segment: self.segment.number, position, what };
         let file = self.segment.file().map_err(|error| fault(0, error.to_string()))?;
         let walked = scan::walk(&*file, self.segment.salt, self.cursor.at, |batch| {
@@ -311,10 +311,8 @@ impl ReadOrder {
             if batch.header.batch_type == BatchType::Data {
                 self.gather(&batch, &mut done.candidates);
             }
-            done.cursor = Cursor {
-                at: batch.position + u64::from(batch.header.length),
-                next_index: batch.header.index.next(),
-            };
+            done.cursor =
+                Cursor { at: batch.position + u64::from(batch.header.length), next_index: batch.header.index.next() };
             done.read_bytes += u64::from(batch.header.length);
             done.read_bytes < COMPACTION_READ_BYTES
         });

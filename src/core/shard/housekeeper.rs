@@ -116,7 +116,7 @@ impl Housekeeper {
     /// Visits some entries of the index and takes lapsed ones out of it; false when it has been all through.
     pub fn sweep_piece(&mut self) -> bool {
         let swept = self.shard.index.sweep(&mut self.cursor, SWEEP_PIECE_SLOTS, self.clock.now());
-        self.shard.counters.swept_keys.fetch_add(swept.dropped, Ordering::Relaxed);
+        self.shard.counters.swept_keys.fetch_add(swept.dropped as u64, Ordering::Relaxed);
         !swept.wrapped
     }
 

@@ -16,6 +16,7 @@ use crate::core::error::Refusal;
 use crate::core::index::Index as KeyIndex;
 use crate::core::limits;
 use crate::core::log::frame::{BatchBuilder, BatchHeader, BatchType, Place, records};
+use crate::core::log::reader::Segments;
 use crate::core::record::RecordError;
 use crate::core::record::cache::CacheRecord;
 use crate::core::record::control::{ControlRecord, Trim};
@@ -90,6 +91,7 @@ pub struct Machine {
     /// Somebody was told to wait until there is more room.
     pub(super) room_wanted: bool,
     applied_next: Offset,
+    segments: Arc<Segments>,
     /// The newest trim that was applied and whose segments are still there.
     trimmed: Option<Trim>,
     /// The newest batch known to be flushed here, for the headers of later ones.
@@ -115,8 +117,8 @@ pub struct MachineStart {
     pub epoch: Epoch,
     /// `epoch` is to be written into the log once the doors open.
     pub epoch_due: bool,
-    /// A trim found applied in the log that the anchor does not know yet.
-    pub trimmed: Option<Trim>,
+    /// Where segments begin, which a trim's record does not know.
+    pub segments: Arc<Segments>,
     pub max_data_bytes: u64,
 }
 
@@ -149,7 +151,8 @@ impl Machine {
             space: Space { max_data_bytes: start.max_data_bytes, ..Space::default() },
             room_wanted: false,
             applied_next: start.applied_next,
-            trimmed: start.trimmed,
+            trimmed: None,
+            segments: start.segments,
             flushed: start.flushed,
             doors_open: false,
             ended: None,
@@ -327,8 +330,11 @@ impl Machine {
                 self.open_doors(now);
             }
             Applied::Control(ControlRecord::Trim(trim)) => {
-                self.consensus.trim(trim.base_index, trim.base_generation);
-                self.trimmed = Some(trim);
+                if let Some(first) = self.segments.beginning_at(trim.base_index) {
+                    self.index.trim(trim.base_offset, first.number);
+                    self.consensus.trim(trim.base_index, trim.base_generation);
+                    self.trimmed = Some(trim);
+                }
             }
             Applied::Control(_) => {}
         }

@@ -88,7 +88,12 @@ mod tests {
     fn when_space_is_short_any_garbage_worth_having_is_collected_whatever_the_ratio() {
         let short = |garbage_mib: u64| {
             let live = 1000 - garbage_mib;
-            is_wanted(&Extent { sealed_bytes: 1000 * MIB, sealed_live_bytes: live * MIB, is_short: true, ..extent(1128, live) })
+            is_wanted(&Extent {
+                sealed_bytes: 1000 * MIB,
+                sealed_live_bytes: live * MIB,
+                is_short: true,
+                ..extent(1128, live)
+            })
         };
         assert!(short(16) && short(500));
         assert!(!short(15) && !short(0));

@@ -105,14 +105,14 @@ fn a_directory_of_format_1_opens_and_says_2_before_a_shard_is_touched() {
         if clean {
             opened.driver.close().unwrap();
         }
-        let before: Vec<_> = opened.shard.index.view().iter().map(|(key, entry)| (key.to_vec(), *entry)).collect();
+        let before: Vec<_> = opened.shard.index.view().iter().map(|(key, entry)| (key.to_vec(), entry)).collect();
         drop(opened);
         rewrite_as(&disk, 1);
         let mut store = store(&disk).unwrap();
         assert!(node(&disk).starts_with("format = 2"), "{}", node(&disk));
         assert_eq!(bytes_of(&disk, &dir().join(ANCHOR_FILE))[8], 1, "the shard is as it was");
         let mut opened = store.open_shard(&shard_id()).unwrap();
-        let after: Vec<_> = opened.shard.index.view().iter().map(|(key, entry)| (key.to_vec(), *entry)).collect();
+        let after: Vec<_> = opened.shard.index.view().iter().map(|(key, entry)| (key.to_vec(), entry)).collect();
         let sorted = |mut entries: Vec<(Vec<u8>, crate::core::index::Entry)>| {
             entries.sort_by(|a, b| a.0.cmp(&b.0));
             entries

@@ -264,7 +264,7 @@ fn what_is_left_to_write_is_told_before_and_after_a_spare_is_there() {
     append(&mut log);
     append(&mut log);
     assert_eq!((log.active_left(), log.spare_left()), (4096 - 512 - 2 * 1072, 0));
-    let spare = log.spare_wanted().unwrap().fill_all().unwrap();
+    let spare = log.spare_wanted(false).unwrap().fill_all().unwrap();
     log.accept_spare(spare);
     assert_eq!((log.spare_left(), log.disk_bytes()), (4096 - 512, 2 * 4096));
     assert_eq!(log.log_bytes(), 512 + 2 * 1072);
