@@ -27,6 +27,7 @@ use crate::core::routing::router::Router;
 use crate::core::shard::Shard;
 use crate::core::shard::driver::{Close, Driver, DriverError};
 use crate::core::shard::flusher::Flusher;
+use crate::core::shard::housekeeper::Housekeeper;
 use crate::core::store::{MemoryBound, OpenShard, Store, StoreOptions};
 use crate::core::types::{CacheName, Kind, ShardId, ShardNo};
 use crate::frontends::front_end::FrontEnd;
@@ -116,7 +117,7 @@ pub struct Opening {
     entropy: Arc<Entropy>,
     router: Arc<Router>,
     progress: Arc<Progress>,
-    max_open_segments: u32,
+    max_open_segments: usize,
 }
 
 /// A broker that is open and listening.
@@ -243,13 +244,15 @@ impl Opening {
         else {
             return Ok(None);
         };
-        let Opened { store, shard, mut driver } = opened?;
+        let Opened { store, shard, mut driver, housekeeper } = opened?;
         driver.set_flush_place(self.config.flush_on.into());
         let metrics = &self.listening.host.metrics;
-        metrics.add_shard(ShardMetrics { driver: driver.counts(), shard: Arc::default() });
+        metrics.add_shard(ShardMetrics { driver: driver.counts(), shard: Arc::clone(&shard.counters) });
         let close = driver.close_handle();
         let flusher = Flusher::start().map_err(ServerError::System)?;
         let driver = rt::spawn_on(0, driver.serve(flusher));
+        // On the driver's worker: what it stages then never waits for another thread. It ends when the shard does.
+        drop(rt::spawn_on(0, housekeeper.serve()));
         // From here on clients are served: first the shard, then the word that there is one.
         self.router.open(shard);
         metrics.loaded();
@@ -355,6 +358,7 @@ struct Opened {
     store: Store,
     shard: Arc<Shard>,
     driver: Driver,
+    housekeeper: Housekeeper,
 }
 
 /// What is kept in memory only is never flushed.
@@ -362,7 +366,7 @@ fn policy(config: &Config) -> FsyncPolicy {
     if config.memory { FsyncPolicy::Never } else { config.fsync.into() }
 }
 
-fn options(config: &Config, max_open_segments: u32, progress: Arc<Progress>) -> StoreOptions {
+fn options(config: &Config, max_open_segments: usize, progress: Arc<Progress>) -> StoreOptions {
     let bound_bytes = config.max_memory;
     StoreOptions {
         policy: policy(config),
@@ -391,7 +395,7 @@ fn open(
     };
     let mut store = Store::open(disk, root, options, clock, entropy).map_err(ServerError::Open)?;
     let id = ShardId { kind: Kind::Cache, cache: CacheName::default_cache(), shard: ShardNo(0) };
-    let OpenShard { shard, driver, report } = store.open_shard(&id).map_err(ServerError::Open)?;
+    let OpenShard { shard, driver, housekeeper, report } = store.open_shard(&id).map_err(ServerError::Open)?;
     if let Some((segment, at)) = report.cut {
         tracing::warn!(
             segment = segment.0,
@@ -414,5 +418,5 @@ fn open(
             "the data alone takes more memory than --max-memory allows: writes that grow are refused"
         );
     }
-    Ok(Opened { store, shard, driver })
+    Ok(Opened { store, shard, driver, housekeeper })
 }

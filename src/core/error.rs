@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::core::log::{FORMAT, OLDEST_FORMAT};
 use crate::core::types::{BrokerId, SegmentNo, ShardId};
 
 /// Why a request was turned away. Nothing was written and nothing will be.
@@ -168,9 +169,8 @@ impl fmt::Display for OpenError {
             Self::OtherFormat { path, found } => {
                 write!(
                     f,
-                    "{} is of another format ({found}); this build reads format {} and has changed nothing",
-                    path.display(),
-                    crate::core::log::FORMAT
+                    "{} is of another format ({found}); this build reads formats {OLDEST_FORMAT} to {FORMAT} and has changed nothing",
+                    path.display()
                 )
             }
             Self::Damaged { path, at, what } => {

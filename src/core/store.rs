@@ -16,18 +16,24 @@ use crate::core::consensus::{Consensus, Start};
 use crate::core::entropy::Entropy;
 use crate::core::error::OpenError;
 use crate::core::index::Index as KeyIndex;
-use crate::core::limits::{DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_VALUE_CACHE_BYTES, segment_bytes_for};
+use crate::core::limits::{
+    DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, segment_bytes_for,
+};
 use crate::core::log::disk::Disk;
-use crate::core::log::open::{FIRST_OFFSET, FoundBatch, OpenReport, recover};
+use crate::core::log::open::{FoundBatch, OpenReport, recover};
+use crate::core::log::trim::Removal;
 use crate::core::log::writer::LogOptions;
-use crate::core::log::{FORMAT, FsyncPolicy, segment};
+use crate::core::log::{FORMAT, FsyncPolicy, is_readable, segment};
 use crate::core::progress::Progress;
-use crate::core::record::control::ControlRecord;
+use crate::core::record::control::{ControlRecord, Trim};
+pub use crate::core::shard::MemoryBound;
 use crate::core::shard::Shard;
 use crate::core::shard::apply::{Applied, apply};
 use crate::core::shard::driver::{Driver, DriverError};
+use crate::core::shard::housekeeper::{Housekeeper, Housekeeping};
 use crate::core::shard::machine::{Bounds, Machine, MachineStart};
-use crate::core::types::{Epoch, Generation, Index, Offset, ShardId};
+use crate::core::shard::spare::lacks_room;
+use crate::core::types::{Epoch, Generation, Index, Millis, Offset, ShardId};
 
 const LOCK_FILE: &str = "hearth.lock";
 const NODE_FILE: &str = "node.toml";
@@ -49,23 +55,16 @@ pub struct StoreOptions {
     /// `None`: no bound on memory.
     pub memory: Option<MemoryBound>,
     /// The most sealed segments that are open at a time.
-    pub max_open_segments: u32,
+    pub max_open_segments: usize,
     /// Where opening tells how far it is.
     pub progress: Arc<Progress>,
-}
-
-/// A bound on the memory of the process, and how to learn what it uses now.
-#[derive(Clone, Copy, Debug)]
-pub struct MemoryBound {
-    pub bound_bytes: u64,
-    pub used: fn() -> u64,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             policy: FsyncPolicy::Always,
-            max_value_bytes: crate::core::limits::DEFAULT_MAX_VALUE_BYTES,
+            max_value_bytes: DEFAULT_MAX_VALUE_BYTES,
             segment_bytes: None,
             max_data_bytes: 0,
             min_free_bytes: 0,
@@ -103,6 +102,7 @@ pub struct Store {
 pub struct OpenShard {
     pub shard: Arc<Shard>,
     pub driver: Driver,
+    pub housekeeper: Housekeeper,
     pub report: OpenReport,
 }
 
@@ -137,6 +137,11 @@ impl Store {
         // Looked for again under the lock: another process may have been creating it.
         if store.disk.exists(&root.join(NODE_FILE)).map_err(OpenError::unusable(root, "listing it"))? {
             store.node = store.read_node()?;
+            if store.node.format != FORMAT {
+                // Before a shard is touched: from then on an older build must refuse, and this is what it looks at.
+                store.node.format = FORMAT;
+                store.write_node()?;
+            }
         } else {
             store.flush_way_here()?;
             store.node.broker = format!("{:016x}", store.entropy.number());
@@ -171,7 +176,7 @@ impl Store {
         // The format is looked at first: another format may have other fields.
         let table: toml::Table = text.parse().map_err(|error: toml::de::Error| damaged(error.message().to_owned()))?;
         match table.get("format").and_then(toml::Value::as_integer) {
-            Some(format) if format == i64::from(FORMAT) => {}
+            Some(format) if u32::try_from(format).is_ok_and(is_readable) => {}
             Some(format) => return Err(OpenError::OtherFormat { path, found: format!("format {format}") }),
             None => return Err(damaged("it names no format".to_owned())),
         }
@@ -235,9 +240,15 @@ impl Store {
         let policy = self.options.policy;
         let segment_bytes =
             self.options.segment_bytes.unwrap_or_else(|| segment_bytes_for(self.options.max_value_bytes));
-        let options = LogOptions { shard: id.clone(), segment_bytes, policy, entropy: Arc::clone(&self.entropy) };
-        let index = Arc::new(KeyIndex::default());
-        let mut replayed = Replayed { generations: Vec::new(), applied_next: FIRST_OFFSET, epoch: None };
+        let options = LogOptions {
+            shard: id.clone(),
+            segment_bytes,
+            policy,
+            max_open_segments: self.options.max_open_segments,
+            entropy: Arc::clone(&self.entropy),
+        };
+        let index = Arc::new(KeyIndex::loading());
+        let mut replayed = Replayed::default();
         let mut recovered = recover(Arc::clone(&self.disk), dir, options, |found| {
             let applied = apply(&found.header, &found.bytes, found.location, &index);
             let applied = applied.map_err(|error| OpenError::Damaged {
@@ -254,7 +265,26 @@ impl Store {
         }
         let uncommitted = std::mem::take(&mut recovered.uncommitted);
         let applied = recovered.committed;
-        let (log, report) = recovered.into_writer()?;
+        replayed.applied_next = replayed.applied_next.max(recovered.first_offset());
+        let unfinished = replayed.trim.take_if(|trim| trim.base_index > recovered.first_index());
+        let start = unfinished.map(|trim| {
+            let what = format!("it was trimmed to batch {}, but no segment begins there", trim.base_index.0);
+            recovered.start_at(trim.base_index).ok_or_else(|| broken(what))
+        });
+        let start = start.transpose()?;
+        if let Some(start) = &start {
+            index.trim(start.offset, start.segment);
+        }
+        index.finish_loading();
+        let (mut log, report) = recovered.into_writer()?;
+        if let Some(start) = start {
+            // A trim was applied, and the process died before the anchor knew.
+            let failed = |source| OpenError::FlushFailed { path: dir.to_owned(), source };
+            log.trim(&start).and_then(Removal::carry_out).map_err(failed)?;
+        }
+        // Time goes on from the newest that anybody may have been told: what lapsed then has lapsed.
+        let staged = uncommitted.iter().map(|found| found.header.time).max();
+        self.clock.not_before(replayed.time.max(log.anchor().state().clock).max(staged.unwrap_or_default()));
         let start = Start {
             anchor: log.anchor().state(),
             generations: replayed.generations,
@@ -275,9 +305,12 @@ impl Store {
             next_offset: log.tail().next_offset,
             flushed: log.flushed(),
             // Not only when it is new: an earlier process may have died between choosing it and logging it.
-            epoch_due: (replayed.epoch != Some(report.epoch)).then_some(report.epoch),
+            epoch: report.epoch,
+            epoch_due: replayed.epoch != Some(report.epoch),
+            segments: log.segments(),
+            max_data_bytes: self.options.max_data_bytes,
         });
-        let shard = Arc::new(Shard::new(machine, log.segments()));
+        let shard = Arc::new(Shard::new(machine, log.segments()).with_memory_bound(self.options.memory));
         let mut driver = Driver::new(Arc::clone(&shard), log, policy, Arc::clone(&self.clock));
         shard.machine().campaign().map_err(broken)?;
         driver.run_to_idle().map_err(|error| match error {
@@ -290,17 +323,29 @@ impl Store {
         if !shard.machine().doors_open() {
             return Err(broken("this broker could not become the owner of a shard that lives only here".to_owned()));
         }
-        Ok(OpenShard { shard, driver, report })
+        let housekeeping = Housekeeping {
+            disk: Arc::clone(&self.disk),
+            dir: dir.to_owned(),
+            segment_bytes,
+            min_free_bytes: self.options.min_free_bytes,
+        };
+        let housekeeper = Housekeeper::new(Arc::clone(&shard), Arc::clone(&self.clock), housekeeping);
+        Ok(OpenShard { shard, driver, housekeeper, report })
     }
 }
 
 /// What replaying the committed batches told beside the index.
+#[derive(Default)]
 struct Replayed {
     /// The first index of each generation.
     generations: Vec<(Index, Generation)>,
     applied_next: Offset,
     /// The newest epoch the log names.
     epoch: Option<Epoch>,
+    /// The newest time of a batch.
+    time: Millis,
+    /// The newest trim.
+    trim: Option<Trim>,
 }
 
 impl Replayed {
@@ -310,8 +355,15 @@ impl Replayed {
             self.generations.push((found.header.index, generation));
         }
         self.applied_next = found.header.next_offset();
-        if let Applied::Control(ControlRecord::Epoch(epoch)) = applied {
-            self.epoch = Some(epoch);
+        self.time = self.time.max(found.header.time);
+        match applied {
+            Applied::Control(ControlRecord::Epoch(epoch)) => self.epoch = Some(epoch),
+            Applied::Control(ControlRecord::Trim(trim)) => {
+                // The record that named the epoch may be gone.
+                self.epoch = Some(trim.epoch);
+                self.trim = Some(trim);
+            }
+            Applied::Control(ControlRecord::GenerationStart) | Applied::Data => {}
         }
     }
 }
@@ -338,10 +390,5 @@ fn directory_name(id: &ShardId) -> String {
     format!("{readable}-{hex}")
 }
 
-/// The machine has no room for another file, or no descriptor for it: nothing is wrong with what is there.
-fn lacks_room(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind;
-    const TOO_MANY_OPEN_FILES: [i32; 2] = [23, 24];
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
-        || error.raw_os_error().is_some_and(|code| TOO_MANY_OPEN_FILES.contains(&code))
-}
+#[cfg(test)]
+mod tests;

@@ -8,10 +8,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::core::log::codec::{Configuration, SECTOR_BYTES, Sector};
+use crate::core::log::codec::{SECTOR_BYTES, Sector};
 use crate::core::log::disk::{Disk, DiskFile};
-use crate::core::log::{FORMAT, FsyncPolicy};
-use crate::core::types::{Epoch, Generation, Index, Offset, ReplicaId, SegmentNo};
+use crate::core::log::start::LogStart;
+use crate::core::log::{FORMAT, FsyncPolicy, is_readable};
+use crate::core::types::{Epoch, Generation, Index, Millis, Offset, ReplicaId, SegmentNo};
 
 const MAGIC: &[u8; 8] = b"HEARTHAN";
 /// The two places stand this many bytes apart, so that no disk block holds both.
@@ -28,12 +29,8 @@ pub struct AnchorState {
     /// Whom this replica voted for in `generation`.
     pub vote: Option<ReplicaId>,
     pub epoch: Epoch,
-    /// The log starts here: the first offset and index still held, and the generation before them.
-    pub base_offset: Offset,
-    pub base_index: Index,
-    pub base_generation: Generation,
-    pub configuration: Configuration,
-    pub configuration_index: Index,
+    /// Decides what exists: a segment below it is removed when the log is opened, whatever is in it.
+    pub start: LogStart,
     /// Everything up to and including this index is committed and flushed.
     pub commit_floor: Index,
     /// Everything up to and including this index is flushed; the offset is one past its last record.
@@ -45,6 +42,8 @@ pub struct AnchorState {
     pub clean_stop: bool,
     /// The policy of the process that wrote this.
     pub policy: FsyncPolicy,
+    /// The newest time of the expiry clock that was noted, 0 for none.
+    pub clock: Millis,
 }
 
 /// An open anchor file and the state it holds.
@@ -77,18 +76,18 @@ impl AnchorState {
                 self.generation.0,
                 self.vote.map_or(0, |id| id.0),
                 self.epoch.0,
-                self.base_offset.0,
-                self.base_index.0,
-                self.base_generation.0,
-                self.configuration_index.0,
+                self.start.offset.0,
+                self.start.index.0,
+                self.start.generation.0,
+                self.start.configuration_index.0,
                 self.commit_floor.0,
                 self.flushed.0,
                 self.flushed_next_offset.0,
             ],
         );
         sector.put(112, &[u8::from(self.clean_stop), self.policy as u8]);
-        sector.put_configuration(114, 128, &self.configuration);
-        sector.put_u64s(256, &[self.newest_segment.0]);
+        sector.put_configuration(114, 128, &self.start.configuration);
+        sector.put_u64s(256, &[self.newest_segment.0, self.start.segment.0, self.clock.0]);
         sector.seal(CRC_AT);
         sector.0
     }
@@ -100,17 +99,21 @@ impl AnchorState {
             generation: Generation(number(2)),
             vote: Some(ReplicaId(number(3))).filter(|id| id.0 != 0),
             epoch: Epoch(number(4)),
-            base_offset: Offset(number(5)),
-            base_index: Index(number(6)),
-            base_generation: Generation(number(7)),
-            configuration_index: Index(number(8)),
+            start: LogStart {
+                segment: SegmentNo(sector.u64(264)),
+                offset: Offset(number(5)),
+                index: Index(number(6)),
+                generation: Generation(number(7)),
+                configuration: sector.configuration(114, 128)?,
+                configuration_index: Index(number(8)),
+            },
             commit_floor: Index(number(9)),
             flushed: Index(number(10)),
             flushed_next_offset: Offset(number(11)),
             newest_segment: SegmentNo(sector.u64(256)),
             clean_stop: sector.0[112] != 0,
             policy: FsyncPolicy::from_byte(sector.0[113])?,
-            configuration: sector.configuration(114, 128)?,
+            clock: Millis(sector.u64(272)),
         };
         Some((number(0), state))
     }
@@ -153,7 +156,7 @@ impl Anchor {
             if &sector.0[..8] != MAGIC || !sector.is_sound(CRC_AT) {
                 continue;
             }
-            if sector.u32(8) != FORMAT {
+            if !is_readable(sector.u32(8)) {
                 other = Some(sector.u32(8));
                 continue;
             }

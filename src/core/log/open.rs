@@ -11,15 +11,16 @@ use std::sync::Arc;
 use crate::core::error::OpenError;
 use crate::core::limits::ZERO_FILL_BYTES;
 use crate::core::log::anchor::{ANCHOR_FILE, Anchor, AnchorRead, AnchorState};
-use crate::core::log::codec::Configuration;
 use crate::core::log::disk::{Disk, DiskFile};
 use crate::core::log::frame::BatchHeader;
+use crate::core::log::handles::Handles;
 use crate::core::log::reader::{Segment, Segments};
-use crate::core::log::recovery::{self, AnchorFacts, Damage, OpenPlan, Plan, SegmentFacts};
+use crate::core::log::recovery::{self, AnchorFacts, Damage, LogFacts, OpenPlan, Plan, SegmentFacts};
 use crate::core::log::scan::{self, ScannedBatch};
 use crate::core::log::segment::{self, HeaderRead, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::core::log::start::LogStart;
 use crate::core::log::writer::{Active, LogOptions, LogWriter, Tail};
-use crate::core::types::{Epoch, Generation, Index, Location, Offset, ReplicaId, SegmentNo};
+use crate::core::types::{Configuration, Epoch, Generation, Index, Location, Millis, Offset, ReplicaId, SegmentNo};
 use crate::teeth::{Tooth, bites};
 
 /// The first batch of a log has this index: every group starts as if trimmed below it.
@@ -44,6 +45,7 @@ pub struct Recovered {
     options: LogOptions,
     anchor: Option<Anchor>,
     plan: Plan,
+    handles: Arc<Handles>,
     segments: Vec<Arc<Segment>>,
     newest: SegmentNo,
     /// Batches that stand in the log but are not known to be committed, oldest first.
@@ -85,28 +87,32 @@ pub fn recover(
             (Some(anchor), facts)
         }
     };
-    let floor = anchor.as_ref().map_or(Index(0), |anchor| anchor.state().commit_floor);
-    let clean = anchor.as_ref().is_some_and(|anchor| anchor.state().clean_stop);
+    let state = anchor.as_ref().map(Anchor::state);
+    let floor = state.map_or(Index(0), |state| state.commit_floor);
+    let clean = state.is_some_and(|state| state.clean_stop);
+    let first_index = state.map_or(FIRST_INDEX, |state| state.start.index);
     let names = disk.list(dir).map_err(OpenError::unusable(dir, "listing"))?;
     let numbers: Vec<SegmentNo> = names.iter().filter_map(|name| segment::parse_file_name(name)).collect();
+    let (below, numbers) = numbers.split_at(numbers.partition_point(|number| *number < anchor_facts.first_segment()));
     let mut recovered = Recovered {
         newest: numbers.last().copied().unwrap_or_default(),
+        handles: Handles::new(Arc::clone(&disk), dir.to_owned(), options.max_open_segments),
         plan: Plan::Create { remove: Vec::new() },
         segments: Vec::new(),
         uncommitted: VecDeque::new(),
-        committed: Index(FIRST_INDEX.0 - 1),
+        committed: Index(first_index.0.saturating_sub(1)),
         disk,
         dir: dir.to_owned(),
         options,
         anchor,
     };
-    let mut facts = Vec::new();
+    let mut facts = LogFacts { anchor: anchor_facts, below: below.to_vec(), segments: Vec::new() };
     for (i, &number) in numbers.iter().enumerate() {
         // Only the newest segment and the file made ahead for the next one can hold bytes that were never flushed.
         let refresh = !clean && i + 2 >= numbers.len();
-        facts.push(recovered.scan_segment(number, refresh, floor, &mut replay)?);
+        facts.segments.push(recovered.scan_segment(number, refresh, floor, &mut replay)?);
     }
-    recovered.plan = recovery::plan(&anchor_facts, &facts);
+    recovered.plan = recovery::plan(&facts);
     recovered.refuse_or_go_on()
 }
 
@@ -139,8 +145,8 @@ impl Recovered {
                 && !scan::is_zero_from(&*file, SEGMENT_HEADER_BYTES as u64).map_err(reading)?;
             return Ok(SegmentFacts { number, header, scan: None, content_behind_zeros });
         };
-        let segment = Arc::new(Segment { number, salt: sound.salt, file: Arc::clone(&file) });
-        self.segments.push(segment);
+        let length = file.len().map_err(reading)?;
+        self.segments.push(Segment::sealed(sound, length, &self.handles));
         let scan = scan::scan(&*file, sound, |batch| self.take(number, &batch, floor, replay).map_err(ScanError::Open))
             .map_err(|error| match error {
                 ScanError::Open(error) => error,
@@ -201,17 +207,21 @@ impl Recovered {
             generation: FIRST_GENERATION,
             vote: None,
             epoch: Epoch(self.options.entropy.number()),
-            base_offset: FIRST_OFFSET,
-            base_index: FIRST_INDEX,
-            base_generation: FIRST_GENERATION,
-            configuration: Configuration { voters: vec![replica], learners: Vec::new() },
-            configuration_index: Index(FIRST_INDEX.0 - 1),
+            start: LogStart {
+                segment: SegmentNo(0),
+                offset: FIRST_OFFSET,
+                index: FIRST_INDEX,
+                generation: FIRST_GENERATION,
+                configuration: Configuration { voters: vec![replica], learners: Vec::new() },
+                configuration_index: Index(FIRST_INDEX.0 - 1),
+            },
             commit_floor: Index(FIRST_INDEX.0 - 1),
             flushed: Index(FIRST_INDEX.0 - 1),
             flushed_next_offset: FIRST_OFFSET,
             newest_segment: SegmentNo(0),
             clean_stop: false,
             policy: self.options.policy,
+            clock: Millis(0),
         };
         let report = OpenReport { created: true, unclean: false, cut: None, new_epoch: false, epoch: state.epoch };
         self.remove(remove)?;
@@ -234,6 +244,13 @@ impl Recovered {
 
     fn repair(mut self, plan: &OpenPlan) -> Result<(LogWriter, OpenReport), OpenError> {
         let Some(mut anchor) = self.anchor.take() else { unreachable!("a log is opened only with a sound anchor") };
+        if !plan.below.is_empty() {
+            // The trim may have ended between the anchor's two places: none may tell of a start whose files are gone.
+            anchor
+                .update_both(|_| {})
+                .map_err(OpenError::unusable(self.dir.join(ANCHOR_FILE), "writing where the log begins"))?;
+            self.remove(&plan.below)?;
+        }
         self.remove(&plan.remove)?;
         let mut active = None;
         if let Some((number, at)) = plan.active {
@@ -242,17 +259,21 @@ impl Recovered {
             let segment = self.segments.last().filter(|segment| segment.number == number);
             let Some(segment) = segment else { unreachable!("the tail is in the newest scanned segment") };
             if plan.unclean {
+                let file = segment.file().map_err(failed)?;
                 if plan.cut.is_some() {
-                    fill_with_zeros(&*segment.file, at).map_err(failed)?;
+                    fill_with_zeros(&*file, at).map_err(failed)?;
                 }
                 if !bites(Tooth::NoFlushAfterRecovery) {
-                    segment.file.flush().map_err(failed)?;
+                    file.flush().map_err(failed)?;
                 }
                 self.disk.flush_dir(&self.dir).map_err(failed)?;
-                segment.file.set_len(at).map_err(failed)?;
+                file.set_len(at).map_err(failed)?;
+                segment.reaches(at);
             } else {
-                let capacity = segment.file.len().map_err(failed)?;
-                active = Some(Active { segment: Arc::clone(segment), tail: at, capacity });
+                let file = segment.keep_open().map_err(failed)?;
+                let capacity = segment.bytes();
+                segment.reaches(at);
+                active = Some(Active { segment: Arc::clone(segment), file, tail: at, capacity });
             }
         }
         if plan.new_epoch {
@@ -274,16 +295,22 @@ impl Recovered {
 
     fn writer(self, anchor: Anchor, tail: Tail, active: Option<Active>) -> LogWriter {
         let segments = Arc::new(Segments::default());
+        let mut sealed_bytes = 0;
         for segment in self.segments {
+            sealed_bytes += segment.bytes();
             segments.push(segment);
         }
+        sealed_bytes -= active.as_ref().map_or(0, |active| active.segment.bytes());
         LogWriter {
             disk: self.disk,
             dir: self.dir,
             options: self.options,
+            clock: anchor.state().clock,
             anchor,
             segments,
+            handles: self.handles,
             active,
+            sealed_bytes,
             next_segment: SegmentNo(self.newest.0 + 1),
             spare: None,
             tail,
@@ -291,6 +318,24 @@ impl Recovered {
             failed: false,
             buffer: Vec::new(),
         }
+    }
+
+    /// The first offset that the log holds, or will hold.
+    #[must_use]
+    pub fn first_offset(&self) -> Offset {
+        self.anchor.as_ref().map_or(FIRST_OFFSET, |anchor| anchor.state().start.offset)
+    }
+
+    /// The first index that the log holds, or will hold.
+    #[must_use]
+    pub fn first_index(&self) -> Index {
+        self.anchor.as_ref().map_or(FIRST_INDEX, |anchor| anchor.state().start.index)
+    }
+
+    /// Where the log would begin if `index` were its first: only where a segment begins.
+    #[must_use]
+    pub fn start_at(&self, index: Index) -> Option<LogStart> {
+        self.segments.iter().rfind(|segment| segment.base_index == index).map(|segment| segment.start())
     }
 
     /// Whether there is no log yet, so that [`Recovered::into_writer`] will begin one.

@@ -10,7 +10,7 @@ use crate::core::record::control::ControlRecord;
 use crate::core::types::{Location, Offset};
 
 /// What applying a batch gives: the log's own record, if it was one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Applied {
     Data,
     Control(ControlRecord),

@@ -11,7 +11,7 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::core::api::{Fate, Hold, Turn, Turns};
+use crate::core::api::{Fate, Room, Turn, Turns};
 use crate::core::error::Refusal;
 use crate::core::types::ShardNo;
 use crate::frontends::front_end::Session;
@@ -35,7 +35,7 @@ enum Pause {
     /// Enough replies are gathered: send them, then go on.
     Send,
     /// A shard has no room to stage more: send, wait for room, then run the same request again.
-    Room(Hold),
+    Room(Room),
     /// The conversation is over.
     Close,
 }
@@ -57,7 +57,7 @@ pub async fn serve(mut stream: Stream, session: Session) {
         match pause {
             Pause::Send => continue,
             Pause::Room(next) => {
-                turns.settle(next).await;
+                turns.wait_for_room(next).await;
                 continue;
             }
             Pause::Close => break,

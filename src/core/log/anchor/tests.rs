@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::log::disk::{MemoryDisk, everything_lost, torn};
+use crate::core::types::Configuration;
 
 const PLACES: [u64; 2] = [0, PLACE_BYTES];
 
@@ -11,17 +12,21 @@ fn state() -> AnchorState {
         generation: Generation(1),
         vote: None,
         epoch: Epoch(u64::MAX),
-        base_offset: Offset(1),
-        base_index: Index(2),
-        base_generation: Generation(1),
-        configuration: Configuration { voters: vec![ReplicaId(1)], learners: vec![ReplicaId(2)] },
-        configuration_index: Index(1),
+        start: LogStart {
+            segment: SegmentNo(0),
+            offset: Offset(1),
+            index: Index(2),
+            generation: Generation(1),
+            configuration: Configuration { voters: vec![ReplicaId(1)], learners: vec![ReplicaId(2)] },
+            configuration_index: Index(1),
+        },
         commit_floor: Index(1),
         flushed: Index(1),
         flushed_next_offset: Offset(1),
         newest_segment: SegmentNo(9),
         clean_stop: false,
         policy: FsyncPolicy::EverySec,
+        clock: Millis(77),
     }
 }
 
@@ -70,7 +75,8 @@ fn what_was_written_reads_back_whole() {
         .update(|state| {
             (state.generation, state.vote, state.clean_stop) = (Generation(7), Some(ReplicaId(3)), true);
             (state.flushed, state.commit_floor, state.flushed_next_offset) = (Index(50), Index(40), Offset(99));
-            state.policy = FsyncPolicy::Never;
+            (state.policy, state.clock) = (FsyncPolicy::Never, Millis(u64::MAX));
+            state.start.segment = SegmentNo(5);
         })
         .unwrap();
     assert_eq!(read(&disk), anchor.state);

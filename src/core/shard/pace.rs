@@ -1,0 +1,110 @@
+//! When compaction is wanted and how fast it may go: the whole policy as arithmetic.
+//!
+//! Promise: pure. A log takes at most about twice its live bytes, or four segments more than them; a cache that is mostly
+//! live is never compacted; below the pace of the garbage nobody notices it, above it writers wait for it a little.
+//! Must never know a segment's content.
+
+use crate::core::limits::{
+    COMPACTION_FULL_SPEED_PERCENT, COMPACTION_RATIO_PERCENT, COMPACTION_SLACK_SEGMENTS, COMPACTION_SLOWEST_BYTES_PER_S,
+};
+
+/// How large a log is, and how much of it is needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// What the log takes on disk, the allocated rest of the newest segment and the one made ahead included.
+    pub disk_bytes: u64,
+    /// What stands in sealed segments.
+    pub sealed_bytes: u64,
+    /// Framed records that the index names, in sealed segments and in all.
+    pub sealed_live_bytes: u64,
+    pub live_bytes: u64,
+    pub segment_bytes: u64,
+    /// The disk is near its floor, or there is no room for a segment.
+    pub is_short: bool,
+}
+
+impl Extent {
+    /// What the log may take before it is compacted.
+    fn allowed_bytes(&self) -> u64 {
+        let ratio = self.live_bytes * COMPACTION_RATIO_PERCENT / 100;
+        ratio.max(self.live_bytes + COMPACTION_SLACK_SEGMENTS * self.segment_bytes)
+    }
+}
+
+/// Whether a pass over the oldest segment is worth it.
+#[must_use]
+pub fn is_wanted(extent: &Extent) -> bool {
+    let garbage = extent.sealed_bytes.saturating_sub(extent.sealed_live_bytes);
+    if extent.is_short {
+        // Copying what is live only to regain next to nothing would wear the disk and help nobody.
+        return garbage >= extent.segment_bytes / 4;
+    }
+    extent.disk_bytes > extent.allowed_bytes()
+}
+
+/// How long to pause after `bytes` were read or carried, in milliseconds; `None` when there is no time for pauses.
+#[must_use]
+pub fn pause_ms(extent: &Extent, bytes: u64) -> Option<u64> {
+    let allowed = extent.allowed_bytes();
+    let full_speed = extent.live_bytes * (COMPACTION_FULL_SPEED_PERCENT - COMPACTION_RATIO_PERCENT) / 100;
+    let margin = full_speed.max(extent.segment_bytes / 2);
+    let debt = extent.disk_bytes.saturating_sub(allowed);
+    if extent.is_short || debt >= margin {
+        return None;
+    }
+    // Twice as fast when half of the margin is used up, ten times when nine tenths are.
+    Some(bytes * 1000 * (margin - debt) / (COMPACTION_SLOWEST_BYTES_PER_S * margin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1024 * 1024;
+
+    fn extent(disk_mib: u64, live_mib: u64) -> Extent {
+        Extent {
+            disk_bytes: disk_mib * MIB,
+            sealed_bytes: disk_mib.saturating_sub(128) * MIB,
+            sealed_live_bytes: live_mib.min(disk_mib.saturating_sub(128)) * MIB,
+            live_bytes: live_mib * MIB,
+            segment_bytes: 64 * MIB,
+            is_short: false,
+        }
+    }
+
+    #[test]
+    fn a_log_past_twice_its_live_bytes_is_compacted_and_a_mostly_live_or_small_one_never() {
+        assert!(is_wanted(&extent(2001, 1000)));
+        assert!(!is_wanted(&extent(2000, 1000)));
+        assert!(!is_wanted(&extent(1100, 1000)));
+        // Below the minimum nothing is gained.
+        assert!(!is_wanted(&extent(256, 0)));
+        assert!(is_wanted(&extent(257, 0)));
+        assert!(!is_wanted(&extent(356, 100)));
+    }
+
+    #[test]
+    fn when_space_is_short_any_garbage_worth_having_is_collected_whatever_the_ratio() {
+        let short = |garbage_mib: u64| {
+            let live = 1000 - garbage_mib;
+            is_wanted(&Extent {
+                sealed_bytes: 1000 * MIB,
+                sealed_live_bytes: live * MIB,
+                is_short: true,
+                ..extent(1128, live)
+            })
+        };
+        assert!(short(16) && short(500));
+        assert!(!short(15) && !short(0));
+    }
+
+    #[test]
+    fn the_pause_shrinks_to_nothing_as_the_debt_grows() {
+        let pauses: Vec<Option<u64>> = (2000..2200).map(|disk| pause_ms(&extent(disk, 1000), MIB)).collect();
+        assert!(pauses[0] >= Some(50), "{:?}", pauses[0]);
+        assert!(pauses.is_sorted_by(|a, b| a >= b));
+        assert_eq!(pauses[pauses.len() - 1], None);
+        assert_eq!(pause_ms(&Extent { is_short: true, ..extent(2000, 1000) }, MIB), None);
+    }
+}

@@ -1,0 +1,123 @@
+//! The next segment's file, made ahead while clients write.
+//!
+//! Promise: made in small flushed pieces with pauses, so that no batch waits long behind one; without pauses once somebody
+//! waits for it. A disk that has no room for it is no failure: the log then takes what fits until there is room again.
+//! Must never know what a segment holds.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::core::limits::{ZERO_FILL_BYTES, ZERO_FILL_PAUSE_MS};
+use crate::core::log::writer::{Progress, Spare, SpareOrder};
+use crate::core::shard::Shard;
+use crate::rt;
+
+/// How far the next segment is.
+enum Stage {
+    /// Not asked for.
+    None,
+    Ordered,
+    /// There was no room for it.
+    NoRoom,
+}
+
+/// Orders spares, one at a time, and takes them when they are done.
+pub struct Spares {
+    stage: Stage,
+    /// Where the maker leaves its result.
+    made: Arc<Mutex<Option<io::Result<Spare>>>>,
+    hurry: Arc<AtomicBool>,
+}
+
+impl Default for Spares {
+    fn default() -> Self {
+        Self { stage: Stage::None, made: Arc::default(), hurry: Arc::default() }
+    }
+}
+
+impl Spares {
+    /// Whether a spare is being made.
+    #[must_use]
+    pub fn is_ordered(&self) -> bool {
+        matches!(self.stage, Stage::Ordered)
+    }
+
+    /// Whether the last one could not be made for want of room.
+    #[must_use]
+    pub fn is_out_of_room(&self) -> bool {
+        matches!(self.stage, Stage::NoRoom)
+    }
+
+    /// There may be room again.
+    pub fn try_again(&mut self) {
+        if self.is_out_of_room() {
+            self.stage = Stage::None;
+        }
+    }
+
+    /// Somebody waits for the spare: no more pauses.
+    pub fn hurry(&self) {
+        self.hurry.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes a spare on the blocking pool; the shard's bell rings when it is done.
+    pub fn order(&mut self, order: SpareOrder, shard: &Arc<Shard>) {
+        self.stage = Stage::Ordered;
+        self.hurry.store(false, Ordering::Relaxed);
+        let (made, hurry, shard) = (Arc::clone(&self.made), Arc::clone(&self.hurry), Arc::clone(shard));
+        drop(rt::spawn(async move {
+            let spare = make(order, &hurry).await;
+            *made.lock().unwrap_or_else(PoisonError::into_inner) = Some(spare);
+            shard.staged.ring();
+        }));
+    }
+
+    /// Makes a spare on the calling thread.
+    pub fn make_here(&mut self, order: SpareOrder) {
+        self.stage = Stage::Ordered;
+        *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(order.fill_all());
+    }
+
+    /// The spare that was made since this was last asked; want of room is noted and gives none.
+    ///
+    /// # Errors
+    /// The disk's, when it is anything but want of room.
+    pub fn take(&mut self) -> io::Result<Option<Spare>> {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).take();
+        match made {
+            None => Ok(None),
+            Some(Ok(spare)) => {
+                self.stage = Stage::None;
+                Ok(Some(spare))
+            }
+            Some(Err(error)) if lacks_room(&error) => {
+                tracing::warn!(%error, "no room for the next segment: writes go on only as far as what is allocated");
+                self.stage = Stage::NoRoom;
+                Ok(None)
+            }
+            Some(Err(error)) => Err(error),
+        }
+    }
+}
+
+async fn make(mut order: SpareOrder, hurry: &AtomicBool) -> io::Result<Spare> {
+    loop {
+        match rt::unblock(move || order.fill(ZERO_FILL_BYTES)).await? {
+            Progress::Done(spare) => return Ok(spare),
+            Progress::More(rest) => order = rest,
+        }
+        if !hurry.load(Ordering::Relaxed) {
+            rt::sleep_ms(ZERO_FILL_PAUSE_MS).await;
+        }
+    }
+}
+
+/// The machine has no room for another file, or no descriptor for it: nothing is wrong with what is there.
+#[must_use]
+pub fn lacks_room(error: &io::Error) -> bool {
+    use std::io::ErrorKind;
+    const TOO_MANY_OPEN_FILES: [i32; 2] = [23, 24];
+    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
+        || error.raw_os_error().is_some_and(|code| TOO_MANY_OPEN_FILES.contains(&code))
+}
