@@ -24,6 +24,7 @@ use hearth::core::routing::placement::{Placement, Spot};
 use hearth::core::routing::router::Router;
 use hearth::core::shard::Shard;
 use hearth::core::shard::driver::Driver;
+use hearth::core::shard::housekeeper::Housekeeper;
 use hearth::core::shard::read::Pinned;
 use hearth::core::store::{OpenShard, Store, StoreOptions};
 use hearth::core::types::{CacheName, Epoch, Kind, Millis, Offset, SegmentNo, ShardId, ShardNo};
@@ -81,12 +82,12 @@ impl World {
 
     pub fn open(&self) -> Result<Bed, OpenError> {
         let mut store = self.open_store()?;
-        let OpenShard { shard, driver, report } = store.open_shard(&shard_id())?;
+        let OpenShard { shard, driver, housekeeper, report } = store.open_shard(&shard_id())?;
         let router = Arc::new(Router::default());
         router.publish(Placement::default().with(Kind::Cache, CacheName::default_cache(), vec![Spot::Here]));
         router.open(Arc::clone(&shard));
         let cache = Cache::new(CacheName::default_cache(), router, Arc::clone(&self.clock) as Arc<dyn Clock>);
-        Ok(Bed { cache, shard, driver, report, _store: store })
+        Ok(Bed { cache, shard, driver, housekeeper, report, _store: store })
     }
 }
 
@@ -132,8 +133,11 @@ pub fn logged_epoch(disk: &MemoryDisk) -> Option<Epoch> {
         let found = scan(&*file, &header, |batch: ScannedBatch<'_>| -> std::io::Result<()> {
             for record in records(&batch.header, batch.bytes).filter(|_| batch.header.batch_type == BatchType::Control)
             {
-                if let Ok(ControlRecord::Epoch(epoch)) = ControlRecord::decode(record.body) {
-                    newest = Some(epoch);
+                match ControlRecord::decode(record.body) {
+                    Ok(ControlRecord::Epoch(epoch)) => newest = Some(epoch),
+                    // The record that named it may be gone.
+                    Ok(ControlRecord::Trim(trim)) => newest = Some(trim.epoch),
+                    _ => {}
                 }
             }
             Ok(())
@@ -156,6 +160,7 @@ pub struct Bed {
     pub cache: Cache,
     pub shard: Arc<Shard>,
     pub driver: Driver,
+    pub housekeeper: Housekeeper,
     pub report: OpenReport,
     _store: Store,
 }
