@@ -136,9 +136,11 @@ pub struct OwnProcess {
 }
 
 impl OwnProcess {
-    pub fn start() -> Self {
+    /// One that keeps everything in memory.
+    pub fn start(arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hearth"))
             .args(["--memory", "--resp", "127.0.0.1:0"])
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
