@@ -60,6 +60,9 @@ pub struct Config {
     #[arg(long, hide = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
 
+    #[arg(long, hide = true)]
+    pub no_compaction: bool,
+
     #[arg(long, hide = true, value_enum, default_value_t = FlushOn::Either)]
     pub flush_on: FlushOn,
 
