@@ -43,7 +43,7 @@ pub struct Config {
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
     pub max_data: u64,
 
-    /// Free disk space below which writes that grow are refused; 0: room for two segment files
+    /// Free disk space below which puts are refused; 0: room for two segment files
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
     pub min_free: u64,
 
