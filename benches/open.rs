@@ -113,7 +113,9 @@ fn run(records: u64, keys: u64) {
     opened.driver.close().unwrap();
     drop((opened, store));
     fill(&root, records, keys);
-    println!("{records} records of {RECORD_BYTES} bytes under {keys} keys, in batches of {BATCH_RECORDS}; a record costs");
+    println!(
+        "{records} records of {RECORD_BYTES} bytes under {keys} keys, in batches of {BATCH_RECORDS}; a record costs"
+    );
     let dir = shard_dir(&root);
     measure("reading and judging", records, || survey(&dir, &mut |_| {}));
     measure("and the index", records, || {
