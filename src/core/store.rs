@@ -31,7 +31,7 @@ use crate::core::shard::driver::{Driver, DriverError};
 use crate::core::shard::housekeeper::{Housekeeper, Housekeeping};
 use crate::core::shard::machine::{Bounds, Machine, MachineStart};
 use crate::core::shard::spare::lacks_room;
-use crate::core::store::node::{LOCK_FILE, NODE_FILE, Node, shard_dir};
+use crate::core::store::node::{LOCK_FILE, Node};
 use crate::core::store::replay::Replayed;
 use crate::core::types::ShardId;
 
@@ -136,16 +136,7 @@ impl Store {
     /// # Errors
     /// [`OpenError`]; a shard that was refused is left as it was.
     pub fn open_shard(&mut self, id: &ShardId) -> Result<OpenShard, OpenError> {
-        let dir = shard_dir(&self.root, id);
-        let known = self.node.knows(id);
-        let there = self.disk.exists(&dir).map_err(OpenError::unusable(&dir, "looking for it"))?;
-        if known && !there {
-            return Err(OpenError::Damaged {
-                path: dir,
-                at: 0,
-                what: format!("{NODE_FILE} knows {id}, but its directory is gone"),
-            });
-        }
+        let (dir, known) = self.node.locate(&*self.disk, &self.root, id)?;
         self.make_durable(&dir)?;
         let opened = self.recover_shard(id, &dir, known)?;
         if !known {

@@ -102,6 +102,20 @@ impl Node {
         self.shards.contains(&shard_name(id))
     }
 
+    /// Where a shard stands, and whether it lives here already.
+    ///
+    /// # Errors
+    /// [`OpenError::Damaged`] when it does and its directory is gone.
+    pub fn locate(&self, disk: &dyn Disk, root: &Path, id: &ShardId) -> Result<(PathBuf, bool), OpenError> {
+        let (dir, known) = (shard_dir(root, id), self.knows(id));
+        let there = disk.exists(&dir).map_err(OpenError::unusable(&dir, "looking for it"))?;
+        if known && !there {
+            let what = format!("{NODE_FILE} knows {id}, but its directory is gone");
+            return Err(OpenError::Damaged { path: dir, at: 0, what });
+        }
+        Ok((dir, known))
+    }
+
     /// From here on the shard lives here.
     pub fn add(&mut self, id: &ShardId) {
         self.shards.push(shard_name(id));

@@ -9,8 +9,9 @@ use crate::core::error::OpenError;
 use crate::core::index::Index as KeyIndex;
 use crate::core::log::start::LogStart;
 use crate::core::log::survey::{FoundBatch, Survey, path_in};
+use crate::core::record::RecordError;
 use crate::core::record::control::{ControlRecord, Trim};
-use crate::core::shard::apply::{Applied, apply};
+use crate::core::shard::apply::{Applied, apply, decode};
 use crate::core::store::node::NODE_FILE;
 use crate::core::types::{Epoch, Generation, Index, Millis, Offset, ShardId};
 
@@ -35,12 +36,18 @@ impl Replayed {
     /// # Errors
     /// [`OpenError::Damaged`] when a record is of no shape this build knows.
     pub fn replay(&mut self, dir: &Path, found: &FoundBatch<'_>, index: &KeyIndex) -> Result<(), OpenError> {
-        let applied = apply(&found.header, found.bytes, found.location, index).map_err(|error| OpenError::Damaged {
-            path: path_in(dir, Some(found.location.segment)),
-            at: u64::from(found.location.position),
-            what: error.to_string(),
-        })?;
+        let applied = apply(&found.header, found.bytes, found.location, index).map_err(damaged(dir, found))?;
         self.note(found, applied);
+        Ok(())
+    }
+
+    /// The same without an index: for whoever only wants to know whether it can be replayed.
+    ///
+    /// # Errors
+    /// As [`Replayed::replay`].
+    pub fn check(&mut self, dir: &Path, found: &FoundBatch<'_>) -> Result<(), OpenError> {
+        let decoded = decode(&found.header, found.bytes, found.location).map_err(damaged(dir, found))?;
+        self.note(found, decoded.applied());
         Ok(())
     }
 
@@ -78,5 +85,14 @@ impl Replayed {
             survey.start_at(trim.base_index).ok_or_else(|| broken(what))
         });
         start.transpose()
+    }
+}
+
+/// The error of a batch with a record that is of no shape this build knows.
+fn damaged<'a>(dir: &'a Path, found: &'a FoundBatch<'_>) -> impl FnOnce(RecordError) -> OpenError + 'a {
+    move |error| OpenError::Damaged {
+        path: path_in(dir, Some(found.location.segment)),
+        at: u64::from(found.location.position),
+        what: error.to_string(),
     }
 }

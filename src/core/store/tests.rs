@@ -13,6 +13,7 @@ use crate::core::op::{Condition, Expiry, Put};
 use crate::core::record::control::{ControlRecord, Trim};
 use crate::core::routing::placement::{Placement, Spot};
 use crate::core::routing::router::Router;
+use crate::core::store::node::{NODE_FILE, shard_dir};
 use crate::core::types::{CacheName, Kind, Millis, ShardNo};
 use crate::core::types::{Index, SegmentNo};
 
