@@ -138,7 +138,9 @@ mod tests {
     use crate::core::record::control::Trim;
     use crate::core::types::{Epoch, Generation, Index, Offset, ReplicaId};
 
-    fn lines(batch_type: BatchType, bodies: &[&dyn Fn(&mut Vec<u8>)]) -> Vec<String> {
+    type Write<'a> = &'a dyn Fn(&mut Vec<u8>);
+
+    fn lines(batch_type: BatchType, bodies: &[Write<'_>]) -> Vec<String> {
         let mut builder = BatchBuilder::new(batch_type, Offset(7));
         bodies.iter().for_each(|body| {
             builder.push(|into| body(into));

@@ -12,7 +12,7 @@ use crate::core::log::scan::End;
 use crate::core::log::segment::HeaderRead;
 use crate::core::log::start::LogStart;
 use crate::core::log::survey::Survey;
-use crate::core::types::SegmentNo;
+use crate::core::types::{Kind, SegmentNo};
 
 /// Prints that opening refuses, why, and what to do next.
 pub fn tell_refusal(error: &OpenError, row: Option<Row>, out: &mut dyn Write) -> io::Result<Verdict> {
@@ -134,6 +134,9 @@ pub fn list(numbers: &[SegmentNo]) -> String {
 
 fn next_step(error: &OpenError, row: Option<Row>) -> &'static str {
     match error {
+        OpenError::NotOurs { holds, .. } if holds == Kind::Cache.root() => {
+            "if this is a broker's data, put node.toml back, from the backup that these caches come from"
+        }
         OpenError::NotOurs { .. } => "name the data directory itself, or start the broker on an empty one",
         OpenError::OtherFormat { .. } => "open it with the build that wrote it, or with a newer one",
         OpenError::Unusable { .. } | OpenError::Locked { .. } | OpenError::FlushFailed { .. } => {

@@ -130,6 +130,9 @@ impl Report<'_> {
         let (unfinished, judged) = judged.map_or_else(|error| (None, Some(error)), |start| (start, None));
         let at_the_end = found.replay_the_end(&dir);
         let refused = refused.or(judged).or(at_the_end);
+        // A trim at the end is carried out as one of a running broker is.
+        let late = found.replayed.judge(id, &dir, known, &found.survey);
+        let unfinished = late.ok().flatten().or(unfinished);
         if let Some(index) = &found.index {
             if let Some(start) = &unfinished {
                 index.trim(start.offset, start.segment);
