@@ -51,6 +51,8 @@ pub struct StoreOptions {
     pub min_free_bytes: u64,
     /// Bytes of values kept in memory beside the log; 0: none.
     pub value_cache_bytes: u64,
+    /// Whether the log is compacted; only measurements want it not to be.
+    pub compacts: bool,
     /// `None`: no bound on memory.
     pub memory: Option<MemoryBound>,
     /// The most sealed segments that are open at a time.
@@ -68,6 +70,7 @@ impl Default for StoreOptions {
             max_data_bytes: 0,
             min_free_bytes: 0,
             value_cache_bytes: DEFAULT_VALUE_CACHE_BYTES,
+            compacts: true,
             memory: None,
             max_open_segments: DEFAULT_MAX_OPEN_SEGMENTS,
             progress: Arc::default(),
@@ -232,6 +235,7 @@ impl Store {
             dir: dir.to_owned(),
             segment_bytes,
             min_free_bytes: self.options.min_free_bytes,
+            compacts: self.options.compacts,
         };
         let housekeeper = Housekeeper::new(Arc::clone(&shard), Arc::clone(&self.clock), housekeeping);
         Ok(OpenShard { shard, driver, housekeeper, report })
