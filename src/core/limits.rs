@@ -132,6 +132,9 @@ pub const SWEEP_SLOTS_PER_GUARD: usize = 4096;
 /// Entries that the sweep removes under one write lock of the index, while readers wait: as long.
 pub const SWEEP_REMOVALS_PER_GUARD: usize = 64;
 
+/// Bytes of a `node.toml` that are read: more than any build writes.
+pub const MAX_NODE_FILE_BYTES: u64 = 1024 * 1024;
+
 /// How long the broker keeps answering after a failed flush, so that every waiter is told; in milliseconds.
 pub const FAILED_FLUSH_GRACE_MS: u64 = 1_000;
 
