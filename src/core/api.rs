@@ -95,10 +95,7 @@ impl Cache {
     /// Keys held here that have an expiry.
     #[must_use]
     pub fn expiring(&self) -> usize {
-        let expiring = |shard: &Arc<Shard>| {
-            shard.index.view().iter().filter(|(_, entry)| entry.expires_at != Millis::NEVER).count()
-        };
-        self.turns().routes.here().map(expiring).sum()
+        self.turns().routes.here().map(|shard| shard.index.view().expiring()).sum()
     }
 }
 

@@ -60,6 +60,12 @@ pub const ZERO_FILL_PAUSE_MS: u64 = 4;
 /// The same in bytes when somebody waits for the whole segment: larger pieces, no pause.
 pub const AWAITED_ZERO_FILL_BYTES: usize = 1024 * 1024;
 
+/// Slots that the sweep looks at under one read lock of the index: some tens of microseconds.
+pub const SWEEP_SLOTS_PER_GUARD: usize = 4096;
+
+/// Entries that the sweep removes under one write lock of the index, while readers wait: as long.
+pub const SWEEP_REMOVALS_PER_GUARD: usize = 64;
+
 /// How long the broker keeps answering after a failed flush, so that every waiter is told; in milliseconds.
 pub const FAILED_FLUSH_GRACE_MS: u64 = 1_000;
 

@@ -210,7 +210,7 @@ impl Store {
         let segment_bytes =
             self.options.segment_bytes.unwrap_or_else(|| segment_bytes_for(self.options.max_value_bytes));
         let options = LogOptions { shard: id.clone(), segment_bytes, policy, entropy: Arc::clone(&self.entropy) };
-        let index = Arc::new(KeyIndex::default());
+        let index = Arc::new(KeyIndex::loading());
         let mut replayed = Replayed { generations: Vec::new(), applied_next: FIRST_OFFSET, epoch: None };
         let mut recovered = recover(Arc::clone(&self.disk), dir, options, |found| {
             let applied = apply(&found.header, &found.bytes, found.location, &index);
@@ -222,6 +222,7 @@ impl Store {
             replayed.note(found, applied?);
             Ok(())
         })?;
+        index.finish_loading();
         let broken = |what: String| OpenError::Damaged { path: dir.to_owned(), at: 0, what };
         if known && recovered.is_new() {
             return Err(broken(format!("{NODE_FILE} knows {id}, but there is no log in its directory")));

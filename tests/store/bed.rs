@@ -164,7 +164,7 @@ impl Bed {
 
     /// Everything the index holds, lapsed or not, each value read back from the log.
     pub fn contents(&self) -> Result<State, ReadError> {
-        let entries: Vec<_> = self.shard.index.view().iter().map(|(key, entry)| (key.to_vec(), *entry)).collect();
+        let entries: Vec<_> = self.shard.index.view().iter().map(|(key, entry)| (key.to_vec(), entry)).collect();
         let mut scratch = Vec::new();
         let mut contents = State::new();
         for (key, entry) in entries {
