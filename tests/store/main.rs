@@ -13,5 +13,6 @@ mod script;
 mod damage;
 mod failures;
 mod group_commit;
+mod inspect;
 mod kill;
 mod power_cut;
