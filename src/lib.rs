@@ -13,6 +13,7 @@ pub mod cluster;
 pub mod core;
 pub mod frontends;
 
+pub mod descriptors;
 pub mod memory;
 pub mod metrics;
 pub mod rt;

@@ -2,11 +2,13 @@
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
 use hearth::config::Config;
+use hearth::frontends::resp::Resp;
 use hearth::rt;
-use hearth::server::{Broker, Ended, ServerError};
+use hearth::server::{Ended, Opening, ServerError};
 
 /// The exit code after a second signal, and of anything unexpected.
 const UNEXPECTED: u8 = 1;
@@ -33,8 +35,7 @@ fn main() -> ExitCode {
 
 async fn serve(config: Config) -> Result<Ended, ServerError> {
     let mut signals = rt::Signals::new().map_err(ServerError::System)?;
-    let broker = Broker::start(&config).await?;
-    println!("{}", broker.start_line());
+    let opening = Opening::listen(&config, Arc::new(Resp)).await?;
     let (first, asked) = rt::channel::bounded::<()>(1);
     drop(rt::spawn(async move {
         signals.next().await;
@@ -43,8 +44,10 @@ async fn serve(config: Config) -> Result<Ended, ServerError> {
         eprintln!("hearth: a second signal ends the broker at once; nothing acknowledged is lost");
         std::process::exit(i32::from(UNEXPECTED));
     }));
-    let stop = async move {
+    let stop = || async {
         let _ = asked.recv().await;
     };
-    broker.serve(stop, config.drain * 1000).await
+    let Some(broker) = opening.open(stop()).await? else { return Ok(Ended::Drained) };
+    println!("{}", broker.start_line());
+    broker.serve(stop(), config.drain * 1000).await
 }

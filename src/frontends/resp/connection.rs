@@ -44,7 +44,7 @@ enum Pause {
 pub async fn serve(mut stream: Stream, session: Session) {
     let mut connection = Connection {
         client: Client::new(session.id),
-        scanner: Scanner::new(session.metrics.max_value_bytes),
+        scanner: Scanner::new(session.metrics.facts.max_value_bytes),
         input: Input::default(),
         replies: Replies::default(),
         scratch: Vec::new(),
