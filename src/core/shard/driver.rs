@@ -319,6 +319,7 @@ impl Driver {
         let disk_bytes = self.log.disk_bytes();
         counters.log_bytes.store(self.log.log_bytes(), Ordering::Relaxed);
         counters.disk_bytes.store(disk_bytes, Ordering::Relaxed);
+        counters.segments.store(self.shard.segments.count() as u64, Ordering::Relaxed);
         counters.next_offset.store(self.log.tail().next_offset.0, Ordering::Relaxed);
         counters.base_offset.store(self.log.anchor().state().start.offset.0, Ordering::Relaxed);
     }
