@@ -23,7 +23,7 @@ pub struct Budget {
     /// Peers being told that they are turned away.
     pub turned_away: usize,
     /// Sealed segments that are open.
-    pub segments: u32,
+    pub segments: usize,
 }
 
 /// Raises the limit on open files as far as the process may, and shares it out; says so when it is too low for
@@ -57,7 +57,7 @@ fn share_out(limit: u64, clients_asked: usize) -> Budget {
     Budget {
         clients: clients_asked.min(usize::try_from(clients).unwrap_or(usize::MAX)),
         turned_away: turned_away as usize,
-        segments: segments as u32,
+        segments: segments as usize,
     }
 }
 
@@ -69,7 +69,7 @@ mod tests {
     fn every_limit_leaves_the_log_what_it_needs_and_clients_the_rest() {
         for limit in [32_u64, 48, 64, 100, 256, 1024, 4096, 65_536, 1 << 20, u64::MAX] {
             let Budget { clients, turned_away, segments } = share_out(limit, 10_000);
-            let taken = clients as u64 + turned_away as u64 + u64::from(segments) + 1;
+            let taken = clients as u64 + turned_away as u64 + segments as u64 + 1;
             assert!((1..=10_000).contains(&clients) && (4..=64).contains(&segments) && turned_away >= 1, "{limit}");
             let left = limit.saturating_sub(taken);
             assert!(left >= (2 * ALWAYS_OPEN).min(limit / 2) || clients == 1, "{limit}: {left} left");

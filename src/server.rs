@@ -36,7 +36,8 @@ use crate::frontends::resp::Resp;
 use crate::metrics::{Facts, Metrics, ShardMetrics};
 use crate::{descriptors, memory, rt};
 
-/// How often a log line says how far opening is, in milliseconds.
+/// When the first log line says how far opening is, and how often another one does, in milliseconds.
+const FIRST_PROGRESS_LINE_MS: u64 = 500;
 const PROGRESS_LINE_INTERVAL_MS: u64 = 5_000;
 /// How long clients get to go when the data cannot be opened, in milliseconds.
 const REFUSED_GRACE_MS: u64 = 1_000;
@@ -116,7 +117,7 @@ pub struct Opening {
     entropy: Arc<Entropy>,
     router: Arc<Router>,
     progress: Arc<Progress>,
-    max_open_segments: u32,
+    max_open_segments: usize,
 }
 
 /// A broker that is open and listening.
@@ -177,7 +178,6 @@ impl Opening {
         let accepting = rt::spawn(accepting.or(async move {
             let _ = stopped.recv().await;
         }));
-        tracing::info!(%address, "listening; clients are answered when the data is open");
         Ok(Self {
             config: config.clone(),
             listening: Listening { address, host, accepting, stop_accepting },
@@ -259,20 +259,23 @@ impl Opening {
         Ok(Some((store, driver, close)))
     }
 
-    /// Waits for `opening`, with a log line now and then.
+    /// Waits for `opening`, with a log line now and then; one that is done soon, or refused, needs none.
     async fn tell_progress<T>(&self, opening: impl Future<Output = T>) -> T {
         let mut opening = std::pin::pin!(opening);
+        let mut interval_ms = FIRST_PROGRESS_LINE_MS;
         loop {
-            if let Some(opened) = rt::within_ms(PROGRESS_LINE_INTERVAL_MS, opening.as_mut()).await {
+            if let Some(opened) = rt::within_ms(interval_ms, opening.as_mut()).await {
                 return opened;
             }
+            interval_ms = PROGRESS_LINE_INTERVAL_MS;
             if let Some(loading) = self.listening.host.metrics.loading() {
                 tracing::info!(
+                    address = %self.listening.address,
                     percent = %format_args!("{:.0}", loading.percent()),
                     bytes = loading.loaded_bytes,
                     of = loading.total_bytes,
                     seconds_left = loading.eta_seconds,
-                    "opening the data"
+                    "opening the data; clients are told that it is loading"
                 );
             }
         }
@@ -363,7 +366,7 @@ fn policy(config: &Config) -> FsyncPolicy {
     if config.memory { FsyncPolicy::Never } else { config.fsync.into() }
 }
 
-fn options(config: &Config, max_open_segments: u32, progress: Arc<Progress>) -> StoreOptions {
+fn options(config: &Config, max_open_segments: usize, progress: Arc<Progress>) -> StoreOptions {
     let bound_bytes = config.max_memory;
     StoreOptions {
         policy: policy(config),

@@ -20,7 +20,8 @@ use crate::core::limits::{
     DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, segment_bytes_for,
 };
 use crate::core::log::disk::Disk;
-use crate::core::log::open::{FoundBatch, OpenReport, recover};
+use crate::core::log::open::{OpenReport, recover};
+use crate::core::log::survey::FoundBatch;
 use crate::core::log::trim::Removal;
 use crate::core::log::writer::LogOptions;
 use crate::core::log::{FORMAT, FsyncPolicy, is_readable, segment};
@@ -249,8 +250,8 @@ impl Store {
         };
         let index = Arc::new(KeyIndex::loading());
         let mut replayed = Replayed::default();
-        let mut recovered = recover(Arc::clone(&self.disk), dir, options, |found| {
-            let applied = apply(&found.header, &found.bytes, found.location, &index);
+        let mut recovered = recover(Arc::clone(&self.disk), dir, options, &self.options.progress, |found| {
+            let applied = apply(&found.header, found.bytes, found.location, &index);
             let applied = applied.map_err(|error| OpenError::Damaged {
                 path: dir.join(segment::file_name(found.location.segment)),
                 at: u64::from(found.location.position),
@@ -260,16 +261,16 @@ impl Store {
             Ok(())
         })?;
         let broken = |what: String| OpenError::Damaged { path: dir.to_owned(), at: 0, what };
-        if known && recovered.is_new() {
+        if known && recovered.survey.is_new() {
             return Err(broken(format!("{NODE_FILE} knows {id}, but there is no log in its directory")));
         }
-        let uncommitted = std::mem::take(&mut recovered.uncommitted);
-        let applied = recovered.committed;
-        replayed.applied_next = replayed.applied_next.max(recovered.first_offset());
-        let unfinished = replayed.trim.take_if(|trim| trim.base_index > recovered.first_index());
+        let uncommitted = std::mem::take(&mut recovered.survey.uncommitted);
+        let applied = recovered.survey.committed;
+        replayed.applied_next = replayed.applied_next.max(recovered.survey.first_offset());
+        let unfinished = replayed.trim.take_if(|trim| trim.base_index > recovered.survey.first_index());
         let start = unfinished.map(|trim| {
             let what = format!("it was trimmed to batch {}, but no segment begins there", trim.base_index.0);
-            recovered.start_at(trim.base_index).ok_or_else(|| broken(what))
+            recovered.survey.start_at(trim.base_index).ok_or_else(|| broken(what))
         });
         let start = start.transpose()?;
         if let Some(start) = &start {
@@ -349,7 +350,7 @@ struct Replayed {
 }
 
 impl Replayed {
-    fn note(&mut self, found: &FoundBatch, applied: Applied) {
+    fn note(&mut self, found: &FoundBatch<'_>, applied: Applied) {
         let generation = found.header.generation;
         if self.generations.last().is_none_or(|last| last.1 != generation) {
             self.generations.push((found.header.index, generation));

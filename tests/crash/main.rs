@@ -25,6 +25,7 @@ mod tmpfs;
 
 mod flushes;
 mod kills;
+mod loading;
 mod power_cuts;
 mod shutdown;
 mod slow_reader;

@@ -22,6 +22,8 @@ pub enum AnchorFacts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentFacts {
     pub number: SegmentNo,
+    /// Bytes of the file.
+    pub bytes: u64,
     pub header: HeaderRead,
     pub scan: Option<SegmentScan>,
     /// For a header of zeros: whether anything but zeros follows it.
@@ -38,13 +40,18 @@ pub struct LogFacts {
 }
 
 impl AnchorFacts {
+    #[must_use]
+    pub fn state(&self) -> Option<&AnchorState> {
+        match self {
+            Self::Sound(state) => Some(state),
+            Self::Absent | Self::Damaged | Self::OtherFormat(_) => None,
+        }
+    }
+
     /// The first segment that belongs to the log; files numbered below are leftovers of a trim.
     #[must_use]
     pub fn first_segment(&self) -> SegmentNo {
-        match self {
-            Self::Sound(state) => state.start.segment,
-            Self::Absent | Self::Damaged | Self::OtherFormat(_) => SegmentNo(0),
-        }
+        self.state().map(|state| state.start.segment).unwrap_or_default()
     }
 }
 

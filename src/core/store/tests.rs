@@ -66,10 +66,8 @@ fn numbers(disk: &MemoryDisk) -> Vec<u64> {
 }
 
 fn anchor(disk: &MemoryDisk) -> Anchor {
-    match Anchor::open(disk, &dir()).unwrap() {
-        AnchorRead::Sound(anchor) => anchor,
-        _ => panic!("the anchor is sound"),
-    }
+    let AnchorRead::Sound(state) = Anchor::read(disk, &dir()).unwrap() else { panic!("the anchor is sound") };
+    Anchor::open(disk, &dir(), &state).unwrap().unwrap()
 }
 
 /// Makes a directory say that an older or newer build wrote it.
@@ -147,8 +145,10 @@ fn append_trim(disk: &MemoryDisk, start: &LogStart) {
         max_open_segments: 2,
         entropy: Arc::new(Entropy::seeded(4)),
     };
-    let (mut log, report) =
-        recover(Arc::new(disk.clone()), &dir(), options, |_| Ok(())).unwrap().into_writer().unwrap();
+    let (mut log, report) = recover(Arc::new(disk.clone()), &dir(), options, &Progress::default(), |_| Ok(()))
+        .unwrap()
+        .into_writer()
+        .unwrap();
     let trim = Trim {
         base_offset: start.offset,
         base_index: start.index,

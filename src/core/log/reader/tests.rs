@@ -28,7 +28,10 @@ impl Counting {
 
 impl Disk for Counting {
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let file = self.disk.open(path)?;
+        self.disk.open(path)
+    }
+    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let file = self.disk.open_to_read(path)?;
         self.opened.fetch_add(1, Ordering::Relaxed);
         Ok(Arc::new(CountedFile { file, _open: Arc::clone(&self.open) }))
     }
@@ -55,6 +58,9 @@ impl Disk for Counting {
     }
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         self.disk.lock(path)
+    }
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        self.disk.is_locked(path)
     }
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
         self.disk.free_bytes(dir)

@@ -58,6 +58,7 @@ fn segment(number: u64, base: u64, next: u64, previous_generation: u64) -> Segme
     };
     SegmentFacts {
         number: SegmentNo(number),
+        bytes: 4096,
         header: HeaderRead::Sound(header(number, base, previous_generation)),
         scan: Some(scan),
         content_behind_zeros: false,
@@ -65,7 +66,13 @@ fn segment(number: u64, base: u64, next: u64, previous_generation: u64) -> Segme
 }
 
 fn zeros(number: u64) -> SegmentFacts {
-    SegmentFacts { number: SegmentNo(number), header: HeaderRead::Zero, scan: None, content_behind_zeros: false }
+    SegmentFacts {
+        number: SegmentNo(number),
+        bytes: 4096,
+        header: HeaderRead::Zero,
+        scan: None,
+        content_behind_zeros: false,
+    }
 }
 
 /// Batches 2 to 4 in segment 1 and 5 to 7 in segment 2.
