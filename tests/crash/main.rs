@@ -23,6 +23,7 @@ mod load;
 mod oracle;
 mod tmpfs;
 
+mod bounds;
 mod flushes;
 mod kills;
 mod loading;

@@ -16,7 +16,7 @@ const WRITERS: u32 = 4;
 const KEYS_EACH: u32 = 70_000;
 const VALUE_BYTES: usize = 1024;
 /// Sent before the first reply of the burst before is read.
-const BURST: usize = 64;
+const BURST: usize = 256;
 /// The storm writes so many times the bytes that are live, half of them before the kill.
 const TIMES: u64 = 8;
 /// A sample of the disk after so many replies.

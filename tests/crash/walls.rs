@@ -69,7 +69,7 @@ fn a_disk_filled_by_puts_keeps_its_reserve_and_deletes_make_room_again() {
         assert!(refused.starts_with(LOW), "{round}: {refused}");
         let free = disk.free_bytes();
         assert!(free >= SEGMENT_BYTES, "{round}: {free} bytes free: the reserve of deletes was taken by puts");
-        assert_eq!(Info::of(&mut client, "persistence").number("hearth_alarm"), 1, "{round}");
+        until("the alarm is on", || Info::of(&mut client, "persistence").number("hearth_alarm") == 1);
         let seen = ledger.check(&mut client, "on the full disk");
         let held: Vec<u32> = ledger.present().collect();
         serves(&mut client, &ledger.name(held[0]));

@@ -6,8 +6,10 @@
 
 use std::collections::VecDeque;
 
+use crate::core::limits::CARRY_PIECE_BYTES;
+use crate::core::log::frame::{BATCH_ALIGN, BATCH_HEADER_BYTES};
 use crate::core::log::start::LogStart;
-use crate::core::record::cache::CacheRecord;
+use crate::core::record::cache::{CacheRecord, REVISION_BYTES};
 use crate::core::record::control::{ControlRecord, Trim};
 use crate::core::shard::machine::Machine;
 use crate::core::shard::overlay::Covered;
@@ -101,7 +103,7 @@ impl Machine {
         }
         let bytes = carried_bytes(key.len() + value.len());
         let record = CacheRecord::Carried { key, value, expires_at, revision };
-        let (offset, _, _) = self.push(record, Purpose::MakesRoom, bytes, now)?;
+        let (offset, _, _) = self.push(record, Purpose::Carry, bytes, now)?;
         Ok(Some((offset, bytes)))
     }
 
@@ -125,6 +127,16 @@ impl Machine {
         };
         self.make_room(Purpose::MakesRoom, TRIM_BYTES, now)?;
         Ok(self.stage_control(&ControlRecord::Trim(trim), now))
+    }
+
+    /// What a pass over the oldest segment takes at most: what is live there, carried for the first time, in batches of its
+    /// own, and the trim.
+    pub(super) fn next_pass_bytes(&self) -> u64 {
+        let Some((oldest, _)) = self.segments.oldest_sealed() else { return 0 };
+        let live = self.index.view().live_of(oldest.number);
+        let batches = live.bytes / CARRY_PIECE_BYTES + 1;
+        let headers = (BATCH_HEADER_BYTES + BATCH_ALIGN) as u64;
+        live.bytes + live.entries * REVISION_BYTES as u64 + batches * headers + TRIM_BYTES as u64
     }
 
     fn admit_pass(&self, generation: Generation) -> Result<(), PassError> {

@@ -170,7 +170,7 @@ impl Driver {
         if self.reserves
             && let Some(order) = self.spare_wanted()
         {
-            self.spares.make_here(order);
+            self.spares.make_here(order, &self.shard);
             self.take_spare()?;
         }
         self.tell_space();
@@ -297,6 +297,8 @@ impl Driver {
         let now = self.clock.now();
         for order in &work.append {
             let location = self.log.append(&order.bytes, order.place, now).map_err(DriverError::Log)?;
+            // Room first, then what takes it: in between it is counted twice, never not at all.
+            self.tell_space();
             self.shard.machine().appended(order.place.index, location);
             self.counts.batches.fetch_add(1, Ordering::Relaxed);
             self.counts.bytes.fetch_add(order.bytes.len() as u64, Ordering::Relaxed);
@@ -304,7 +306,6 @@ impl Driver {
         if self.unflushed_since.is_none() && self.log.has_unflushed() {
             self.unflushed_since = Some(now);
         }
-        self.tell_space();
         Ok(())
     }
 
@@ -312,11 +313,16 @@ impl Driver {
     fn tell_space(&self) {
         let (active_bytes, spare_bytes) = (self.log.active_left(), self.log.spare_left());
         if self.reserves {
-            let spare_may_come = !self.spares.is_out_of_room();
-            self.shard.machine().space().allocated = Some(Allocated { active_bytes, spare_bytes, spare_may_come });
+            self.shard.machine().space().allocated = Some(Allocated {
+                active_bytes,
+                spare_bytes,
+                coming_bytes: self.spares.ordered_bytes(),
+                spare_may_come: !self.spares.is_out_of_room(),
+                segment_bytes: self.log.segment_bytes(),
+            });
         }
         let counters = &self.shard.counters;
-        let disk_bytes = self.log.disk_bytes();
+        let disk_bytes = self.log.disk_bytes() + self.spares.ordered_bytes();
         counters.log_bytes.store(self.log.log_bytes(), Ordering::Relaxed);
         counters.disk_bytes.store(disk_bytes, Ordering::Relaxed);
         counters.segments.store(self.shard.segments.count() as u64, Ordering::Relaxed);

@@ -204,7 +204,8 @@ impl Machine {
         let begins = self.open.as_ref().is_none_or(is_full);
         let live = if self.space.max_data_bytes > 0 { self.index.view().live().bytes } else { 0 };
         let taken = bytes + BATCH_ALIGN + if begins { BATCH_HEADER_BYTES } else { 0 };
-        let admitted = self.space.admit(purpose, taken as u64, self.unappended_bytes() as u64, live);
+        let staged = self.unappended_bytes() as u64;
+        let admitted = self.space.admit(purpose, taken as u64, staged, live, || self.next_pass_bytes());
         self.room_wanted |= admitted == Err(StageError::Full);
         admitted?;
         if let Some(open) = self.open.take_if(|_| begins) {
@@ -236,8 +237,7 @@ impl Machine {
         if previous.is_none() {
             return Ok(Outcome { written: None, previous, held: true, hold });
         }
-        let (offset, _, _) =
-            self.push(CacheRecord::Delete { key }, Purpose::MakesRoom, record_bytes(key.len()), now)?;
+        let (offset, _, _) = self.push(CacheRecord::Delete { key }, Purpose::Delete, record_bytes(key.len()), now)?;
         self.overlay.insert(key, Staged { offset, effect: StagedEffect::Delete });
         Ok(Outcome { written: Some(offset), previous, held: true, hold: Some(offset) })
     }
