@@ -2,7 +2,7 @@
 """A storm of overwrites without a gap, and what the disk, the writers and a restart make of it.
 
     python3 benches/storm.py --binary target/release/hearth [--seconds 600] [--keys 300000] [--value 1000]
-                             [--fsync always] [--clients 50] [--pipeline 16] [--flags "--compaction off"]
+                             [--fsync always] [--clients 50] [--pipeline 16] [--flags "--no-compaction"]
 
 Loads every key once, then overwrites keys at random for the given time. Once a second it reads INFO and the size of the
 directory. Prints, as one table: SETs a second, p50/p99/max of the replies (redis-benchmark's, median of its runs of five

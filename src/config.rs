@@ -43,7 +43,7 @@ pub struct Config {
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
     pub max_data: u64,
 
-    /// Free disk space below which writes that grow are refused; 0: room for two segment files
+    /// Free disk space below which puts are refused; 0: room for two segment files
     #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
     pub min_free: u64,
 
@@ -59,6 +59,9 @@ pub struct Config {
     /// Worker threads, and where batches are flushed: for the measurements in docs/decisions only
     #[arg(long, hide = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
+
+    #[arg(long, hide = true)]
+    pub no_compaction: bool,
 
     #[arg(long, hide = true, value_enum, default_value_t = FlushOn::Either)]
     pub flush_on: FlushOn,

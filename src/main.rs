@@ -1,11 +1,15 @@
 //! The process: arguments, log lines, signals, exit codes. Everything else is the library's.
 
-use std::io::IsTerminal;
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
+use hearth::cli::inspect::Inspect;
+use hearth::cli::{Cli, Command};
 use hearth::config::Config;
+use hearth::core::clock::{Clock, SystemClock};
+use hearth::core::log::disk::RealDisk;
 use hearth::frontends::resp::Resp;
 use hearth::rt;
 use hearth::server::{Ended, Opening, ServerError};
@@ -15,7 +19,10 @@ const UNEXPECTED: u8 = 1;
 
 fn main() -> ExitCode {
     // Usage errors exit with 2, as clap does by itself.
-    let config = Config::parse();
+    let Cli { serve: config, command } = Cli::parse();
+    if let Some(Command::Inspect(asked)) = command {
+        return inspect(&asked);
+    }
     let colours = std::io::stderr().is_terminal();
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(colours).with_target(false).init();
     let started = rt::start(config.workers as usize).map_err(ServerError::System);
@@ -29,6 +36,21 @@ fn main() -> ExitCode {
         Err(error) => {
             eprintln!("hearth: {error}");
             ExitCode::from(error.exit_code())
+        }
+    }
+}
+
+/// Prints what stands in a data directory; the exit code says what was found out.
+fn inspect(asked: &Inspect) -> ExitCode {
+    let mut out = BufWriter::new(std::io::stdout().lock());
+    let told = asked.run(&RealDisk, SystemClock::new().now(), &mut out);
+    match told.and_then(|verdict| out.flush().map(|()| verdict)) {
+        Ok(verdict) => ExitCode::from(verdict.exit_code()),
+        // Whoever reads has seen enough.
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hearth: printing failed: {error}");
+            ExitCode::from(UNEXPECTED)
         }
     }
 }

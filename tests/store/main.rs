@@ -14,5 +14,6 @@ mod damage;
 mod expiry;
 mod failures;
 mod group_commit;
+mod inspect;
 mod kill;
 mod power_cut;

@@ -60,3 +60,13 @@ impl FsyncPolicy {
         self != Self::Always
     }
 }
+
+impl std::fmt::Display for FsyncPolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Always => "always",
+            Self::EverySec => "everysec",
+            Self::Never => "never",
+        })
+    }
+}

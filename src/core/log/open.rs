@@ -266,3 +266,6 @@ fn fill_with_zeros(file: &dyn DiskFile, mut at: u64) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -63,6 +63,15 @@ pub struct Free {
     pub floor_bytes: u64,
 }
 
+/// What is staged and stored already, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SoFar {
+    /// Staged and not yet appended: what takes room in the segments that are allocated.
+    pub unappended: u64,
+    /// Live, and staged and not yet applied: what the cache will hold at most.
+    pub held: u64,
+}
+
 /// Everything that bounds staging.
 #[derive(Clone, Debug, Default)]
 pub struct Space {
@@ -77,8 +86,8 @@ pub struct Space {
 }
 
 impl Space {
-    /// Whether `bytes` more may be staged, `staged` bytes being staged and not yet appended, `live` bytes being live.
-    /// `next_pass` says what the next pass of compaction carries at most; it is asked when room is short.
+    /// Whether `bytes` more may be staged. `next_pass` says what the next pass of compaction carries at most; it is asked
+    /// when room is short.
     ///
     /// # Errors
     /// [`StageError::Full`] when room is on its way, else the refusal with the facts.
@@ -86,23 +95,22 @@ impl Space {
         &self,
         purpose: Purpose,
         bytes: u64,
-        staged: u64,
-        live: u64,
+        so_far: SoFar,
         next_pass: impl FnOnce() -> u64,
     ) -> Result<(), StageError> {
         if let Purpose::Put { growth } = purpose {
-            self.admit_put(growth, staged, live)?;
+            self.admit_put(growth, so_far.held)?;
         }
         let Some(allocated) = self.allocated else { return Ok(()) };
-        if purpose == Purpose::Delete && !self.leaves_a_pass(&allocated, staged, bytes, next_pass) {
+        if purpose == Purpose::Delete && !self.leaves_a_pass(&allocated, so_far.unappended, bytes, next_pass) {
             return Err(Refusal::NoRoom.into());
         }
         // A batch is not split over segments, so what the active one cannot take whole goes into the spare whole.
-        let needed = staged + bytes + allocated.kept_from(purpose);
+        let needed = so_far.unappended + bytes + allocated.kept_from(purpose);
         if needed <= allocated.active_bytes.max(allocated.spare_bytes) {
             return Ok(());
         }
-        if staged > 0 || allocated.spare_may_come {
+        if so_far.unappended > 0 || allocated.spare_may_come {
             return Err(StageError::Full);
         }
         Err(Refusal::NoRoom.into())
@@ -121,7 +129,7 @@ impl Space {
         room < pass || room >= pass + bytes
     }
 
-    fn admit_put(&self, growth: u64, staged: u64, live: u64) -> Result<(), Refusal> {
+    fn admit_put(&self, growth: u64, held: u64) -> Result<(), Refusal> {
         if let Some(Free { free_bytes, floor_bytes }) = self.free
             && free_bytes < floor_bytes
         {
@@ -133,8 +141,8 @@ impl Space {
         if let Some((used, bound)) = self.memory_full {
             return Err(Refusal::MemoryFull { used, bound });
         }
-        if self.max_data_bytes > 0 && live + staged + growth > self.max_data_bytes {
-            return Err(Refusal::DataFull { live: live + staged, bound: self.max_data_bytes });
+        if self.max_data_bytes > 0 && held + growth > self.max_data_bytes {
+            return Err(Refusal::DataFull { live: held, bound: self.max_data_bytes });
         }
         Ok(())
     }
@@ -150,6 +158,10 @@ mod tests {
     const KEPT_FROM_PUTS: u64 = SEGMENT_BYTES / PUT_RESERVE_DIVISOR;
     const KEPT_FROM_DELETES: u64 = SEGMENT_BYTES / TRIM_RESERVE_DIVISOR;
 
+    fn so_far(unappended: u64, held: u64) -> SoFar {
+        SoFar { unappended, held }
+    }
+
     fn allocated(active_bytes: u64, spare_bytes: u64, spare_may_come: bool) -> Space {
         let allocated =
             Allocated { active_bytes, spare_bytes, coming_bytes: 0, spare_may_come, segment_bytes: SEGMENT_BYTES };
@@ -157,7 +169,7 @@ mod tests {
     }
 
     fn admit(space: &Space, purpose: Purpose, bytes: u64, staged: u64) -> Result<(), StageError> {
-        space.admit(purpose, bytes, staged, 0, || 0)
+        space.admit(purpose, bytes, so_far(staged, staged), || 0)
     }
 
     #[test]
@@ -205,26 +217,27 @@ mod tests {
             free: Some(Free { free_bytes, floor_bytes: 2 * SEGMENT_BYTES }),
             ..allocated(SEGMENT_BYTES / 2, SEGMENT_BYTES / 2, true)
         };
-        let delete = |free_bytes, bytes, pass| with_free(free_bytes).admit(Purpose::Delete, bytes, 0, 0, move || pass);
+        let delete =
+            |free_bytes, bytes, pass| with_free(free_bytes).admit(Purpose::Delete, bytes, so_far(0, 0), move || pass);
         assert_eq!(delete(10, 10, SEGMENT_BYTES), Ok(()));
         assert_eq!(delete(10, 11, SEGMENT_BYTES), Err(Refusal::NoRoom.into()));
         assert_eq!(delete(10, 11, SEGMENT_BYTES + 11), Ok(()), "there is no room for that pass");
         assert_eq!(delete(10, 11, 0), Ok(()), "the next pass carries nothing");
         // With room enough nobody is asked.
         let roomy = with_free(SEGMENT_BYTES + 1);
-        assert_eq!(roomy.admit(Purpose::Delete, 1, 0, 0, || unreachable!("there is room")), Ok(()));
-        let carry = with_free(0).admit(Purpose::Carry, SEGMENT_BYTES / 4, 0, 0, || SEGMENT_BYTES);
+        assert_eq!(roomy.admit(Purpose::Delete, 1, so_far(0, 0), || unreachable!("there is room")), Ok(()));
+        let carry = with_free(0).admit(Purpose::Carry, SEGMENT_BYTES / 4, so_far(0, 0), || SEGMENT_BYTES);
         assert_eq!(carry, Ok(()), "that is what it was kept for");
     }
 
     #[test]
     fn over_a_bound_only_what_grows_is_refused() {
         let space = Space { memory_full: Some((7, 5)), ..Space::default() };
-        assert_eq!(space.admit(PUT, 1, 0, 0, || 0), Err(Refusal::MemoryFull { used: 7, bound: 5 }.into()));
-        assert_eq!(space.admit(OVERWRITE, 1, 0, 0, || 0), Ok(()));
+        assert_eq!(space.admit(PUT, 1, so_far(0, 0), || 0), Err(Refusal::MemoryFull { used: 7, bound: 5 }.into()));
+        assert_eq!(space.admit(OVERWRITE, 1, so_far(0, 0), || 0), Ok(()));
         let space = Space { max_data_bytes: 100, ..Space::default() };
-        assert_eq!(space.admit(PUT, 1, 30, 60, || 0), Ok(()));
-        assert_eq!(space.admit(PUT, 1, 31, 60, || 0), Err(Refusal::DataFull { live: 91, bound: 100 }.into()));
-        assert_eq!(space.admit(OVERWRITE, 1, 31, 200, || 0), Ok(()));
+        assert_eq!(space.admit(PUT, 1, so_far(30, 90), || 0), Ok(()));
+        assert_eq!(space.admit(PUT, 1, so_far(31, 91), || 0), Err(Refusal::DataFull { live: 91, bound: 100 }.into()));
+        assert_eq!(space.admit(OVERWRITE, 1, so_far(31, 231), || 0), Ok(()));
     }
 }

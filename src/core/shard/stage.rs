@@ -12,7 +12,7 @@ use crate::core::op::{Condition, Expiry, Put};
 use crate::core::record::cache::{CacheRecord, PUT_OVERHEAD_BYTES, REVISION_BYTES};
 use crate::core::shard::machine::Machine;
 use crate::core::shard::overlay::{Covered, Staged, StagedEffect};
-use crate::core::shard::space::Purpose;
+use crate::core::shard::space::{Purpose, SoFar};
 use crate::core::types::{Millis, Offset, Revision};
 
 /// Where a key's live value stands.
@@ -202,10 +202,13 @@ impl Machine {
         // A batch is bounded, and never split afterwards: the next one begins here.
         let is_full = |open: &BatchBuilder| open.len() + bytes + BATCH_ALIGN > self.bounds.max_batch_bytes;
         let begins = self.open.as_ref().is_none_or(is_full);
-        let live = if self.space.max_data_bytes > 0 { self.index.view().live().bytes } else { 0 };
         let taken = bytes + BATCH_ALIGN + if begins { BATCH_HEADER_BYTES } else { 0 };
-        let staged = self.unappended_bytes() as u64;
-        let admitted = self.space.admit(purpose, taken as u64, staged, live, || self.next_pass_bytes());
+        let live = if self.space.max_data_bytes > 0 { self.index.view().live().bytes } else { 0 };
+        let so_far = SoFar {
+            unappended: self.unappended_bytes() as u64,
+            held: live + (self.staged_bytes() + self.in_flight_bytes()) as u64,
+        };
+        let admitted = self.space.admit(purpose, taken as u64, so_far, || self.next_pass_bytes());
         self.room_wanted |= admitted == Err(StageError::Full);
         admitted?;
         if let Some(open) = self.open.take_if(|_| begins) {

@@ -13,7 +13,11 @@ mod real;
 
 #[cfg(test)]
 mod behaviour;
+#[cfg(test)]
+mod counting;
 
+#[cfg(test)]
+pub(super) use counting::Counting;
 pub use memory::{EffectCounts, EntryChange, Fate, MemoryDisk, Unflushed, everything_kept, everything_lost, torn};
 pub use real::RealDisk;
 
