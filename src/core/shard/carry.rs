@@ -6,8 +6,7 @@
 
 use std::collections::VecDeque;
 
-use crate::core::limits::CARRY_PIECE_BYTES;
-use crate::core::log::frame::{BATCH_ALIGN, BATCH_HEADER_BYTES};
+use crate::core::limits::CARRY_MOST_PIECE_BYTES;
 use crate::core::log::start::LogStart;
 use crate::core::record::cache::{CacheRecord, REVISION_BYTES};
 use crate::core::record::control::{ControlRecord, Trim};
@@ -129,14 +128,13 @@ impl Machine {
         Ok(self.stage_control(&ControlRecord::Trim(trim), now))
     }
 
-    /// What a pass over the oldest segment takes at most: what is live there, carried for the first time, in batches of its
-    /// own, and the trim.
+    /// What the next pass may take: what is live in the oldest segment, what carries are longer than the puts they copy, there
+    /// and a little further on, and what is lost where one segment ends and another begins.
     pub(super) fn next_pass_bytes(&self) -> u64 {
         let Some((oldest, _)) = self.segments.oldest_sealed() else { return 0 };
-        let live = self.index.view().live_of(oldest.number);
-        let batches = live.bytes / CARRY_PIECE_BYTES + 1;
-        let headers = (BATCH_HEADER_BYTES + BATCH_ALIGN) as u64;
-        live.bytes + live.entries * REVISION_BYTES as u64 + batches * headers + TRIM_BYTES as u64
+        let view = self.index.view();
+        let longer = view.live().entries * REVISION_BYTES as u64;
+        view.live_of(oldest.number).bytes + longer.min(oldest.bytes() / 2) + 2 * CARRY_MOST_PIECE_BYTES
     }
 
     fn admit_pass(&self, generation: Generation) -> Result<(), PassError> {

@@ -256,7 +256,7 @@ impl Driver {
             self.shard.machine().space().allocated = Some(Allocated {
                 active_bytes,
                 spare_bytes,
-                coming_bytes: self.spares.ordered_bytes(),
+                coming_bytes: self.spares.coming_bytes(),
                 spare_may_come: !self.spares.is_out_of_room(),
                 segment_bytes: self.log.segment_bytes(),
             });
@@ -294,6 +294,7 @@ impl Driver {
         if !self.log.has_unflushed() {
             self.unflushed_since = None;
         }
+        self.shard.leaving_bytes.fetch_add(removal.bytes(), Ordering::Relaxed);
         self.removals.push(removal);
         self.tell_space();
         Ok(())
@@ -302,7 +303,8 @@ impl Driver {
     /// Unlinks the files of segments that the log has lost, on the calling thread.
     fn remove_here(&mut self) {
         for removal in self.removals.drain(..) {
-            report_removal(&removal.carry_out());
+            let bytes = removal.bytes();
+            removed(&self.shard, bytes, &removal.carry_out());
         }
     }
 
@@ -379,8 +381,9 @@ impl Driver {
     }
 }
 
-fn report_removal(removed: &io::Result<u64>) {
-    if let Err(error) = removed {
+fn removed(shard: &Shard, bytes: u64, outcome: &io::Result<u64>) {
+    shard.leaving_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    if let Err(error) = outcome {
         // Nothing is lost by it: the anchor says that they are gone, and the next start removes them.
         tracing::error!(%error, "segments behind the log's start could not be removed; their space is not free yet");
     }

@@ -137,6 +137,7 @@ impl Housekeeper {
         let out_of_room = free.allocated.is_some_and(|allocated| !allocated.spare_may_come);
         Extent {
             disk_bytes: counters.disk_bytes.load(Ordering::Relaxed),
+            leaving_bytes: self.shard.leaving_bytes.load(Ordering::Relaxed),
             sealed_bytes: counters.log_bytes.load(Ordering::Relaxed).saturating_sub(in_newest),
             sealed_live_bytes: sealed,
             live_bytes: live,
@@ -149,12 +150,23 @@ impl Housekeeper {
     pub fn compact_step(&mut self) -> Next {
         let now = self.clock.now();
         if now < self.rest_until || !self.setting.compacts {
+            self.let_puts_wait(false);
             return Next::Idle;
         }
         let extent = self.extent();
         let next = self.compactor.next(&extent, now);
         self.count();
+        // Only for passes under way: they end, and then the log is smaller or there is a fault.
+        let under_way = !matches!(next, Next::Idle | Next::Failed(_));
+        self.let_puts_wait(under_way && pace::is_overdue(&extent));
         next
+    }
+
+    fn let_puts_wait(&self, wait: bool) {
+        let waited = std::mem::replace(&mut self.shard.machine().space().is_overdue, wait);
+        if waited && !wait {
+            self.shard.room.open();
+        }
     }
 
     /// Takes the result of a read that [`Housekeeper::compact_step`] asked for.

@@ -63,6 +63,8 @@ pub struct Shard {
     pub room_again: AtomicBool,
     /// What is still to be written of the segment that is being made: a look at the disk takes it for free.
     pub unfilled_bytes: AtomicU64,
+    /// What the files take that the log has lost and that are not removed yet.
+    pub leaving_bytes: AtomicU64,
     pub counters: Arc<ShardCounters>,
     memory: Option<MemoryBound>,
 }
@@ -80,6 +82,7 @@ impl Shard {
             room: Gate::default(),
             room_again: AtomicBool::default(),
             unfilled_bytes: AtomicU64::default(),
+            leaving_bytes: AtomicU64::default(),
             counters: Arc::default(),
             memory: None,
         }

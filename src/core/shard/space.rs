@@ -36,7 +36,7 @@ pub struct Allocated {
     pub active_bytes: u64,
     /// In the segment made ahead; 0 while there is none.
     pub spare_bytes: u64,
-    /// In the segment that is being made; 0 while none is.
+    /// In the segment that is being made; 0 while none is, or the disk seemed to have no room for it.
     pub coming_bytes: u64,
     /// Whether a segment ahead may still come: it is being made, or will be when it is asked for.
     pub spare_may_come: bool,
@@ -83,9 +83,17 @@ pub struct Space {
     pub memory_full: Option<(u64, u64)>,
     /// The bound on the bytes of live records; 0 for none.
     pub max_data_bytes: u64,
+    /// The log is much larger than it should be, and a pass is making it smaller: puts wait for that.
+    pub is_overdue: bool,
 }
 
 impl Space {
+    /// Whether what is written for `purpose` waits for compaction, and for nothing that the driver could do.
+    #[must_use]
+    pub fn waits_for_compaction(&self, purpose: Purpose) -> bool {
+        self.is_overdue && self.allocated.is_some() && matches!(purpose, Purpose::Put { .. })
+    }
+
     /// Whether `bytes` more may be staged. `next_pass` says what the next pass of compaction carries at most; it is asked
     /// when room is short.
     ///
@@ -100,6 +108,9 @@ impl Space {
     ) -> Result<(), StageError> {
         if let Purpose::Put { growth } = purpose {
             self.admit_put(growth, so_far.held)?;
+        }
+        if self.waits_for_compaction(purpose) {
+            return Err(StageError::Full);
         }
         let Some(allocated) = self.allocated else { return Ok(()) };
         if purpose == Purpose::Delete && !self.leaves_a_pass(&allocated, so_far.unappended, bytes, next_pass) {
@@ -120,8 +131,10 @@ impl Space {
     /// deletes may be those that make it smaller.
     fn leaves_a_pass(&self, allocated: &Allocated, staged: u64, bytes: u64, next_pass: impl FnOnce() -> u64) -> bool {
         let Some(free) = self.free else { return true };
+        // The disk gives whole segments only.
+        let to_come = free.free_bytes - free.free_bytes % allocated.segment_bytes;
         let room = allocated.active_bytes + allocated.spare_bytes + allocated.coming_bytes;
-        let room = room.saturating_add(free.free_bytes).saturating_sub(staged);
+        let room = room.saturating_add(to_come).saturating_sub(staged);
         if room >= bytes.saturating_add(2 * allocated.segment_bytes) {
             return true;
         }
@@ -219,15 +232,31 @@ mod tests {
         };
         let delete =
             |free_bytes, bytes, pass| with_free(free_bytes).admit(Purpose::Delete, bytes, so_far(0, 0), move || pass);
-        assert_eq!(delete(10, 10, SEGMENT_BYTES), Ok(()));
-        assert_eq!(delete(10, 11, SEGMENT_BYTES), Err(Refusal::NoRoom.into()));
-        assert_eq!(delete(10, 11, SEGMENT_BYTES + 11), Ok(()), "there is no room for that pass");
-        assert_eq!(delete(10, 11, 0), Ok(()), "the next pass carries nothing");
+        for (free, room) in [(0, 1), (SEGMENT_BYTES - 1, 1), (SEGMENT_BYTES, 2)] {
+            let room = room * SEGMENT_BYTES;
+            assert_eq!(delete(free, 10, room - 10), Ok(()), "{free} free");
+            assert_eq!(delete(free, 11, room - 10), Err(Refusal::NoRoom.into()), "{free} free");
+            assert_eq!(delete(free, 11, room + 1), Ok(()), "there is no room for that pass");
+        }
+        assert_eq!(delete(0, 11, 0), Ok(()), "the next pass carries nothing");
         // With room enough nobody is asked.
-        let roomy = with_free(SEGMENT_BYTES + 1);
+        let roomy = with_free(2 * SEGMENT_BYTES);
         assert_eq!(roomy.admit(Purpose::Delete, 1, so_far(0, 0), || unreachable!("there is room")), Ok(()));
         let carry = with_free(0).admit(Purpose::Carry, SEGMENT_BYTES / 4, so_far(0, 0), || SEGMENT_BYTES);
         assert_eq!(carry, Ok(()), "that is what it was kept for");
+    }
+
+    #[test]
+    fn while_compaction_is_overdue_puts_wait_and_what_makes_room_goes_on() {
+        let space = Space { is_overdue: true, ..allocated(2 * KEPT_FROM_PUTS, 0, true) };
+        assert_eq!(admit(&space, PUT, 1, 0), Err(StageError::Full));
+        assert_eq!(admit(&space, OVERWRITE, 1, 0), Err(StageError::Full));
+        for purpose in [Purpose::Delete, Purpose::Carry, Purpose::MakesRoom] {
+            assert_eq!(admit(&space, purpose, 1, 0), Ok(()));
+        }
+        // What can only be refused is not made to wait first.
+        let space = Space { free: Some(Free { free_bytes: 0, floor_bytes: 1 }), ..space };
+        assert_eq!(admit(&space, PUT, 1, 0), Err(Refusal::DiskLow { free: 0, floor: 1 }.into()));
     }
 
     #[test]

@@ -17,8 +17,8 @@ use crate::rt;
 enum Stage {
     /// Not asked for.
     None,
-    /// So many bytes are being made.
-    Ordered(u64),
+    /// So many bytes are being made; whether the disk seems to have room for them.
+    Ordered { bytes: u64, fits: bool },
     /// There was no room for it.
     NoRoom,
 }
@@ -47,7 +47,13 @@ impl Spares {
     /// Bytes of the spare that is being made; 0 while none is.
     #[must_use]
     pub fn ordered_bytes(&self) -> u64 {
-        if let Stage::Ordered(bytes) = self.stage { bytes } else { 0 }
+        if let Stage::Ordered { bytes, .. } = self.stage { bytes } else { 0 }
+    }
+
+    /// The same, unless the disk seems to have no room for them.
+    #[must_use]
+    pub fn coming_bytes(&self) -> u64 {
+        if let Stage::Ordered { bytes, fits: true } = self.stage { bytes } else { 0 }
     }
 
     /// Whether the last one could not be made for want of room.
@@ -92,11 +98,13 @@ impl Spares {
     /// would know.
     fn begin(&mut self, order: &SpareOrder, shard: &Shard) {
         let bytes = order.unfilled_bytes();
-        self.stage = Stage::Ordered(bytes);
-        shard.unfilled_bytes.store(bytes, Ordering::Relaxed);
+        let mut fits = true;
         if let Some(free) = &mut shard.machine().space().free {
+            fits = free.free_bytes >= bytes;
             free.free_bytes = free.free_bytes.saturating_sub(bytes);
         }
+        self.stage = Stage::Ordered { bytes, fits };
+        shard.unfilled_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// The spare that was made since this was last asked; want of room is noted and gives none.

@@ -209,7 +209,7 @@ impl Machine {
             held: live + (self.staged_bytes() + self.in_flight_bytes()) as u64,
         };
         let admitted = self.space.admit(purpose, taken as u64, so_far, || self.next_pass_bytes());
-        self.room_wanted |= admitted == Err(StageError::Full);
+        self.room_wanted |= admitted == Err(StageError::Full) && !self.space.waits_for_compaction(purpose);
         admitted?;
         if let Some(open) = self.open.take_if(|_| begins) {
             self.close_batch(open, now);
