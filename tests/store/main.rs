@@ -11,6 +11,7 @@ mod model;
 mod script;
 
 mod damage;
+mod expiry;
 mod failures;
 mod group_commit;
 mod inspect;
