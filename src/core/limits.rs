@@ -76,8 +76,14 @@ pub const COMPACTION_SLOWEST_BYTES_PER_S: u64 = 16 * 1024 * 1024;
 /// Bytes of live records that compaction stages in one go, so that no batch of a client's grows much by them.
 pub const CARRY_PIECE_BYTES: u64 = 64 * 1024;
 
+/// The same when the log is as large as it may be: a flush takes about a millisecond longer by it.
+pub const CARRY_MOST_PIECE_BYTES: u64 = 1024 * 1024;
+
 /// Bytes of a segment that compaction reads in one go.
 pub const COMPACTION_READ_BYTES: u64 = 1024 * 1024;
+
+/// The same when the log is as large as it may be.
+pub const COMPACTION_MOST_READ_BYTES: u64 = 4 * 1024 * 1024;
 
 /// How often a pass reads its segment before it takes the index for wrong.
 pub const MAX_PASS_ROUNDS: u32 = 3;
@@ -125,6 +131,9 @@ pub const SWEEP_SLOTS_PER_GUARD: usize = 4096;
 
 /// Entries that the sweep removes under one write lock of the index, while readers wait: as long.
 pub const SWEEP_REMOVALS_PER_GUARD: usize = 64;
+
+/// Bytes of a `node.toml` that are read: more than any build writes.
+pub const MAX_NODE_FILE_BYTES: u64 = 1024 * 1024;
 
 /// How long the broker keeps answering after a failed flush, so that every waiter is told; in milliseconds.
 pub const FAILED_FLUSH_GRACE_MS: u64 = 1_000;

@@ -1,5 +1,7 @@
 //! A data directory: its lock, its `node.toml`, and the shards in it.
 //!
+//! Reading order: `node` (what the directory says of itself), `replay` (what a log tells), and here the two in order.
+//!
 //! Promise: one process at a time; a directory that is not ours, or of another format, is left as it was; a shard that
 //! `node.toml` knows and whose directory is gone is an error, never a new empty shard; a shard handed out has its doors
 //! open. Must never know who asks or which brokers there are.
@@ -8,8 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::core::clock::Clock;
 use crate::core::consensus::{Consensus, Start};
@@ -20,25 +20,24 @@ use crate::core::limits::{
     DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, segment_bytes_for,
 };
 use crate::core::log::disk::Disk;
-use crate::core::log::open::{FIRST_OFFSET, FoundBatch, OpenReport, recover};
+use crate::core::log::open::{FIRST_OFFSET, OpenReport, recover};
 use crate::core::log::trim::Removal;
 use crate::core::log::writer::LogOptions;
-use crate::core::log::{FORMAT, FsyncPolicy, is_readable, segment};
+use crate::core::log::{FORMAT, FsyncPolicy};
 use crate::core::progress::Progress;
-use crate::core::record::control::{ControlRecord, Trim};
 pub use crate::core::shard::MemoryBound;
 use crate::core::shard::Shard;
-use crate::core::shard::apply::{Applied, apply};
 use crate::core::shard::driver::{Driver, DriverError};
 use crate::core::shard::housekeeper::{Housekeeper, Housekeeping};
 use crate::core::shard::machine::{Bounds, Machine, MachineStart};
 use crate::core::shard::spare::lacks_room;
-use crate::core::types::{Epoch, Generation, Index, Millis, Offset, ShardId};
+use crate::core::store::node::{LOCK_FILE, Node};
+use crate::core::store::replay::Replayed;
+use crate::core::types::ShardId;
 use crate::teeth::{Tooth, bites};
 
-const LOCK_FILE: &str = "hearth.lock";
-const NODE_FILE: &str = "node.toml";
-const NODE_FILE_NEW: &str = "node.toml.new";
+pub mod node;
+pub mod replay;
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -53,6 +52,8 @@ pub struct StoreOptions {
     pub min_free_bytes: u64,
     /// Bytes of values kept in memory beside the log; 0: none.
     pub value_cache_bytes: u64,
+    /// Whether the log is compacted; only measurements want it not to be.
+    pub compacts: bool,
     /// `None`: no bound on memory.
     pub memory: Option<MemoryBound>,
     /// The most sealed segments that are open at a time.
@@ -70,22 +71,12 @@ impl Default for StoreOptions {
             max_data_bytes: 0,
             min_free_bytes: 0,
             value_cache_bytes: DEFAULT_VALUE_CACHE_BYTES,
+            compacts: true,
             memory: None,
             max_open_segments: DEFAULT_MAX_OPEN_SEGMENTS,
             progress: Arc::default(),
         }
     }
-}
-
-/// What `node.toml` says.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
-struct Node {
-    format: u32,
-    broker: String,
-    /// The shards that live here, as `kind/tenant/namespace/name/shard`.
-    #[serde(default)]
-    shards: Vec<String>,
 }
 
 /// An open data directory.
@@ -120,87 +111,28 @@ impl Store {
         entropy: Arc<Entropy>,
     ) -> Result<Self, OpenError> {
         disk.create_dir(root).map_err(OpenError::unusable(root, "creating the directory"))?;
-        let names = disk.list(root).map_err(OpenError::unusable(root, "listing it"))?;
-        refuse_foreign(root, &names)?;
+        Node::read(&*disk, root)?;
         let lock = disk.lock(&root.join(LOCK_FILE)).map_err(|error| match error.kind() {
             std::io::ErrorKind::WouldBlock => OpenError::Locked { path: root.to_owned() },
             _ => OpenError::unusable(root, "locking it")(error),
         })?;
-        let mut store = Self {
-            disk,
-            root: root.to_owned(),
-            options,
-            clock,
-            entropy,
-            node: Node { format: FORMAT, broker: String::new(), shards: Vec::new() },
-            _lock: lock,
-        };
         // Looked for again under the lock: another process may have been creating it.
-        if store.disk.exists(&root.join(NODE_FILE)).map_err(OpenError::unusable(root, "listing it"))? {
-            store.node = store.read_node()?;
-            if store.node.format != FORMAT {
+        let node = match Node::read(&*disk, root)? {
+            Some(node) if node.format == FORMAT => node,
+            Some(older) => {
                 // Before a shard is touched: from then on an older build must refuse, and this is what it looks at.
-                store.node.format = FORMAT;
-                store.write_node()?;
+                let node = Node { format: FORMAT, ..older };
+                node.write(&*disk, root)?;
+                node
             }
-        } else {
-            store.flush_way_here()?;
-            store.node.broker = format!("{:016x}", store.entropy.number());
-            store.write_node()?;
-        }
-        Ok(store)
-    }
-
-    /// Flushes every entry that leads to the directory: an earlier process may have made them and died before it did.
-    /// Done before `node.toml` is written, so a directory that has one is durable.
-    fn flush_way_here(&self) -> Result<(), OpenError> {
-        for ancestor in self.root.ancestors().skip(1) {
-            let dir = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
-            match self.disk.flush_dir(dir) {
-                // Not ours to read, so not ours to have made.
-                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
-                flushed => flushed.map_err(OpenError::unusable(dir, "flushing it"))?,
+            None => {
+                flush_way_to(&*disk, root)?;
+                let node = Node::new(format!("{:016x}", entropy.number()));
+                node.write(&*disk, root)?;
+                node
             }
-        }
-        Ok(())
-    }
-
-    fn read_node(&self) -> Result<Node, OpenError> {
-        let path = self.root.join(NODE_FILE);
-        let reading = OpenError::unusable;
-        let file = self.disk.open(&path).map_err(reading(&path, "opening it"))?;
-        let length = file.len().map_err(reading(&path, "reading it"))?.min(1024 * 1024);
-        let mut bytes = vec![0; length as usize];
-        file.read_at(0, &mut bytes).map_err(reading(&path, "reading it"))?;
-        let damaged = |what: String| OpenError::Damaged { path: path.clone(), at: 0, what };
-        let text = String::from_utf8(bytes).map_err(|error| damaged(error.to_string()))?;
-        // The format is looked at first: another format may have other fields.
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| damaged(error.message().to_owned()))?;
-        match table.get("format").and_then(toml::Value::as_integer) {
-            Some(format) if u32::try_from(format).is_ok_and(is_readable) => {}
-            Some(format) => return Err(OpenError::OtherFormat { path, found: format!("format {format}") }),
-            None => return Err(damaged("it names no format".to_owned())),
-        }
-        toml::from_str(&text).map_err(|error| damaged(error.message().to_owned()))
-    }
-
-    /// Replaces `node.toml` as a whole: a new file, flushed, renamed over the old one.
-    fn write_node(&self) -> Result<(), OpenError> {
-        let path = self.root.join(NODE_FILE);
-        let new = self.root.join(NODE_FILE_NEW);
-        let text = toml::to_string(&self.node)
-            .map_err(|error| OpenError::unusable(&path, "writing it")(std::io::Error::other(error)))?;
-        let write = || -> std::io::Result<()> {
-            if self.disk.exists(&new)? {
-                self.disk.remove(&new)?;
-            }
-            let file = self.disk.create(&new)?;
-            file.write_at(0, text.as_bytes())?;
-            file.flush()?;
-            self.disk.rename(&new, &path)?;
-            self.disk.flush_dir(&self.root)
         };
-        write().map_err(OpenError::unusable(&path, "writing it"))
+        Ok(Self { disk, root: root.to_owned(), options, clock, entropy, node, _lock: lock })
     }
 
     /// Opens a shard, creating it if `node.toml` does not know it yet, and makes this broker its owner.
@@ -208,22 +140,12 @@ impl Store {
     /// # Errors
     /// [`OpenError`]; a shard that was refused is left as it was.
     pub fn open_shard(&mut self, id: &ShardId) -> Result<OpenShard, OpenError> {
-        let name = format!("{}/{}/{}", id.kind.root(), id.cache, id.shard.0);
-        let dir = self.root.join(id.kind.root()).join(directory_name(id)).join(id.shard.0.to_string());
-        let known = self.node.shards.contains(&name);
-        let there = self.disk.exists(&dir).map_err(OpenError::unusable(&dir, "looking for it"))?;
-        if known && !there {
-            return Err(OpenError::Damaged {
-                path: dir,
-                at: 0,
-                what: format!("{NODE_FILE} knows {id}, but its directory is gone"),
-            });
-        }
+        let (dir, known) = self.node.locate(&*self.disk, &self.root, id)?;
         self.make_durable(&dir)?;
         let opened = self.recover_shard(id, &dir, known)?;
         if !known {
-            self.node.shards.push(name);
-            self.write_node()?;
+            self.node.add(id);
+            self.node.write(&*self.disk, &self.root)?;
         }
         Ok(opened)
     }
@@ -250,29 +172,13 @@ impl Store {
         };
         let index = Arc::new(KeyIndex::loading());
         let mut replayed = Replayed::default();
-        let mut recovered = recover(Arc::clone(&self.disk), dir, options, |found| {
-            let applied = apply(&found.header, &found.bytes, found.location, &index);
-            let applied = applied.map_err(|error| OpenError::Damaged {
-                path: dir.join(segment::file_name(found.location.segment)),
-                at: u64::from(found.location.position),
-                what: error.to_string(),
-            });
-            replayed.note(found, applied?);
-            Ok(())
+        let mut recovered = recover(Arc::clone(&self.disk), dir, options, &self.options.progress, |found| {
+            replayed.replay(dir, found, &index)
         })?;
-        let broken = |what: String| OpenError::Damaged { path: dir.to_owned(), at: 0, what };
-        if known && recovered.is_new() {
-            return Err(broken(format!("{NODE_FILE} knows {id}, but there is no log in its directory")));
-        }
-        let uncommitted = std::mem::take(&mut recovered.uncommitted);
-        let applied = recovered.committed;
-        replayed.applied_next = replayed.applied_next.max(recovered.first_offset());
-        let unfinished = replayed.trim.take_if(|trim| trim.base_index > recovered.first_index());
-        let start = unfinished.map(|trim| {
-            let what = format!("it was trimmed to batch {}, but no segment begins there", trim.base_index.0);
-            recovered.start_at(trim.base_index).ok_or_else(|| broken(what))
-        });
-        let start = start.transpose()?;
+        let start = replayed.judge(id, dir, known, &recovered.survey)?;
+        let uncommitted = std::mem::take(&mut recovered.survey.uncommitted);
+        let applied = recovered.survey.committed;
+        replayed.applied_next = replayed.applied_next.max(recovered.survey.first_offset());
         if let Some(start) = &start {
             index.trim(start.offset, start.segment);
         }
@@ -292,6 +198,7 @@ impl Store {
             applied,
             uncommitted: uncommitted.iter().collect(),
         };
+        let broken = |what: String| OpenError::Damaged { path: dir.to_owned(), at: 0, what };
         let consensus = Consensus::start(&start).map_err(broken)?;
         let restarts = bites(Tooth::OffsetsRestart) && index.view().is_empty();
         let machine = Machine::new(MachineStart {
@@ -330,66 +237,25 @@ impl Store {
             dir: dir.to_owned(),
             segment_bytes,
             min_free_bytes: self.options.min_free_bytes,
+            compacts: self.options.compacts,
         };
         let housekeeper = Housekeeper::new(Arc::clone(&shard), Arc::clone(&self.clock), housekeeping);
         Ok(OpenShard { shard, driver, housekeeper, report })
     }
 }
 
-/// What replaying the committed batches told beside the index.
-#[derive(Default)]
-struct Replayed {
-    /// The first index of each generation.
-    generations: Vec<(Index, Generation)>,
-    applied_next: Offset,
-    /// The newest epoch the log names.
-    epoch: Option<Epoch>,
-    /// The newest time of a batch.
-    time: Millis,
-    /// The newest trim.
-    trim: Option<Trim>,
-}
-
-impl Replayed {
-    fn note(&mut self, found: &FoundBatch, applied: Applied) {
-        let generation = found.header.generation;
-        if self.generations.last().is_none_or(|last| last.1 != generation) {
-            self.generations.push((found.header.index, generation));
-        }
-        self.applied_next = found.header.next_offset();
-        self.time = self.time.max(found.header.time);
-        match applied {
-            Applied::Control(ControlRecord::Epoch(epoch)) => self.epoch = Some(epoch),
-            Applied::Control(ControlRecord::Trim(trim)) => {
-                // The record that named the epoch may be gone.
-                self.epoch = Some(trim.epoch);
-                self.trim = Some(trim);
-            }
-            Applied::Control(ControlRecord::GenerationStart) | Applied::Data => {}
+/// Flushes every entry that leads to the directory: an earlier process may have made them and died before it did. Done
+/// before `node.toml` is written, so a directory that has one is durable.
+fn flush_way_to(disk: &dyn Disk, root: &Path) -> Result<(), OpenError> {
+    for ancestor in root.ancestors().skip(1) {
+        let dir = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
+        match disk.flush_dir(dir) {
+            // Not ours to read, so not ours to have made.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
+            flushed => flushed.map_err(OpenError::unusable(dir, "flushing it"))?,
         }
     }
-}
-
-/// A directory that holds something but no `node.toml` is somebody else's.
-fn refuse_foreign(root: &Path, names: &[String]) -> Result<(), OpenError> {
-    if names.iter().any(|name| name == NODE_FILE) {
-        return Ok(());
-    }
-    let ours = [LOCK_FILE, NODE_FILE_NEW, "lost+found"];
-    match names.iter().find(|name| !ours.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(other) => Err(OpenError::NotOurs { path: root.to_owned(), holds: other.clone() }),
-    }
-}
-
-/// A readable part and 128 bits of a hash of the whole identity: no separator or dot comes from outside.
-fn directory_name(id: &ShardId) -> String {
-    let name = id.cache.to_string();
-    let readable: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).take(40).collect();
-    let hash = Sha256::digest(format!("{}\0{name}", id.kind.root()).as_bytes());
-    let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("{readable}-{hex}")
+    Ok(())
 }
 
 #[cfg(test)]

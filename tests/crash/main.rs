@@ -22,5 +22,6 @@ mod oracle;
 
 mod flushes;
 mod kills;
+mod loading;
 mod power_cuts;
 mod shutdown;

@@ -14,5 +14,6 @@ mod compaction;
 mod damage;
 mod failures;
 mod group_commit;
+mod inspect;
 mod kill;
 mod power_cut;

@@ -86,6 +86,23 @@ impl Launch {
         broker
     }
 
+    /// Starts the broker and waits until it says that it listens, though it cannot open its data yet.
+    pub fn start_opening(self) -> Broker {
+        let mut child = self.spawn();
+        let (_, _) = keep(child.stdout.take().expect("stdout is piped"));
+        let (stderr, stderr_reader) = keep(child.stderr.take().expect("stderr is piped"));
+        let mut broker = Broker { pid: child.id(), child, port: 0, stderr, stderr_reader, ended: false };
+        for _ in 0..PATIENCE.as_millis() / POLL.as_millis() {
+            let said = text(&broker.stderr);
+            if let Some(port) = said.lines().filter(|line| line.contains("opening the data")).find_map(port_in) {
+                broker.port = port;
+                return broker;
+            }
+            thread::sleep(POLL);
+        }
+        panic!("it never said that it is opening its data\n{}", broker.said());
+    }
+
     /// Runs a broker that is expected to end by itself, with an exit code, before it serves.
     pub fn refused(self) -> Refusal {
         let mut child = self.spawn();
@@ -165,6 +182,11 @@ impl Broker {
     pub fn terminate(self) -> i32 {
         self.signal("TERM");
         self.exit_code()
+    }
+
+    /// Waits until the broker answers like one that is open.
+    pub fn wait_until_open(&self) {
+        self.wait_until_it_answers();
     }
 
     fn wait_for_port(&mut self, lines: &Receiver<String>) -> u16 {

@@ -10,7 +10,7 @@ use crate::core::consensus::storage::EntryStore;
 use crate::core::consensus::translate::{NumberedBatch, batch_of, entry_of};
 use crate::core::limits::MAX_COMMITTED_BYTES_PER_STEP;
 use crate::core::log::anchor::AnchorState;
-use crate::core::log::open::FoundBatch;
+use crate::core::log::survey::UncommittedBatch;
 use crate::core::types::{Generation, Index, ReplicaId};
 
 /// This replica does not lead its group: nothing was proposed.
@@ -42,7 +42,7 @@ pub struct Start<'a> {
     pub generations: Vec<(Index, Generation)>,
     /// The last applied batch.
     pub applied: Index,
-    pub uncommitted: Vec<&'a FoundBatch>,
+    pub uncommitted: Vec<&'a UncommittedBatch>,
 }
 
 /// One shard's group, as seen from this replica.

@@ -55,7 +55,7 @@ impl Map {
             id
         } else {
             let id = self.slab.insert(key, entry);
-            self.tables.insert(hash, id, &self.slab);
+            self.tables.insert(hash, id);
             if let Some(order) = &mut self.order {
                 order.insert(id, &self.slab);
             }

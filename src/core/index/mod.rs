@@ -10,6 +10,8 @@
 //!
 //! Figures, and what else was measured, in `docs/decisions/0004-the-index.md`.
 
+mod ahead;
+mod leaf;
 mod live;
 mod map;
 mod order;
@@ -25,6 +27,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use crate::core::record::cache::CacheRecord;
 use crate::core::types::{Location, Millis, Offset, Revision, SegmentNo};
 
+use ahead::Ahead;
 use map::Map;
 
 pub use live::Live;
@@ -121,7 +124,7 @@ impl View<'_> {
         };
         let beyond = after.filter(|after| *after >= prefix);
         let ids = order.range(beyond.unwrap_or(prefix), beyond.is_some(), &self.0.slab);
-        let slots = ids.map(|id| self.0.slab.slot(id)).take_while(move |slot| slot.key().starts_with(prefix));
+        let slots = Ahead::new(ids.map(|id| self.0.slab.slot(id)), move |slot| slot.key().starts_with(prefix));
         slots.filter(|slot| self.0.shows(slot)).map(|slot| (slot.key(), slot.entry()))
     }
 }

@@ -1,251 +1,306 @@
-//! The order beside the hash tables: slot numbers, sorted by their keys' bytes, in leaves.
+//! The order beside the hash tables: slot numbers, sorted by their keys' bytes, in leaves below branches.
 //!
-//! Promise: finding a place costs a few looks at keys, whatever their length in common; keys that come in ascending order
-//! fill leaves whole; no leaf is empty. Must never know an entry: an overwrite does not touch it.
+//! Promise: only new and removed keys touch it; keys that come in ascending order fill leaves whole; no leaf and no branch
+//! is empty. Must never know an entry.
 //!
-//! A leaf keeps the number of bytes that all its keys begin with, and of each key the four bytes behind them (its head),
-//! so that most comparisons look at nothing but the leaf.
+//! ```text
+//! branches (each found by its first key) -> leaves (each by the head of its first key) -> slots (each by its head)
+//! ```
+//! A branch keeps the number of bytes that the first keys of its leaves begin with, and of each the eight bytes behind
+//! them. With the four that a leaf keeps of each key (see `leaf`), a place is found with about as many looks at keys as
+//! there are powers of two in the number of branches.
 
+use std::cmp::Ordering;
+
+use crate::core::index::leaf::{Against, FILLED, Leaf, SPARSE, Spot, common_bytes};
 use crate::core::index::slab::{Slab, SlotId};
 
-/// The most keys of a leaf. Few in unit tests, so that leaves split and join within a handful of keys.
-const LEAF: usize = if cfg!(test) { 8 } else { 1024 };
-/// What a leaf is filled to when all keys are sorted at once: room for a few before it splits.
-const FILLED: usize = LEAF / 8 * 7;
-/// A leaf with fewer keys joins a neighbour, if both are then at most [`JOINED`].
-const SPARSE: usize = LEAF / 4;
-const JOINED: usize = LEAF / 4 * 3;
+/// The most leaves of a branch. Few in unit tests, as the keys of a leaf.
+const BRANCH: usize = if cfg!(test) { 8 } else { 256 };
+/// What a branch is filled to when all keys are sorted at once, and at most when two join.
+const FILLED_BRANCH: usize = BRANCH / 4 * 3;
+/// A branch with fewer leaves joins a neighbour.
+const SPARSE_BRANCH: usize = BRANCH / 4;
 
-#[derive(Clone, Copy)]
-struct Item {
-    /// Four bytes of the key behind what the leaf's keys have in common, as a number; zeros behind the key's end.
-    head: u32,
-    id: SlotId,
-}
-
-/// A run of neighbouring keys; never empty.
-struct Leaf {
-    items: Vec<Item>,
-    /// Bytes that all keys of the leaf begin with; maybe fewer than they really have in common.
+/// A run of neighbouring leaves; never empty.
+struct Branch {
+    /// The first key of the first leaf.
+    first: SlotId,
+    /// Bytes that the first keys of all leaves begin with; maybe fewer than they really have in common.
     common: usize,
+    /// Of each leaf's first key.
+    heads: Vec<u64>,
+    leaves: Vec<Leaf>,
 }
 
 /// The keys' order.
 #[derive(Default)]
 pub(super) struct Order {
-    leaves: Vec<Leaf>,
+    branches: Vec<Branch>,
+}
+
+/// The leaf where a key belongs, and how the key compares with its first.
+struct Found {
+    branch: usize,
+    leaf: usize,
+    against: Against,
 }
 
 impl Order {
     /// The order of keys that are sorted already.
-    pub fn of_sorted(ids: impl ExactSizeIterator<Item = SlotId>, slab: &Slab) -> Self {
-        let mut leaves = Vec::with_capacity(ids.len().div_ceil(FILLED));
-        let mut ids = ids.peekable();
+    pub fn of_sorted(ids: impl Iterator<Item = SlotId>, slab: &Slab) -> Self {
+        let mut order = Self::default();
+        let (mut ids, mut leaves) = (ids.peekable(), Vec::new());
         while ids.peek().is_some() {
-            let items = ids.by_ref().take(FILLED).map(|id| Item { head: 0, id }).collect();
-            let mut leaf = Leaf { items, common: 0 };
-            leaf.find_heads(slab);
-            leaves.push(leaf);
+            leaves.push(Leaf::of_sorted(ids.by_ref().take(FILLED), slab));
+            if leaves.len() == FILLED_BRANCH || ids.peek().is_none() {
+                order.branches.push(Branch::of_leaves(std::mem::take(&mut leaves), slab));
+            }
         }
-        Self { leaves }
+        order
     }
 
     /// Adds a slot whose key is not in it yet.
     pub fn insert(&mut self, id: SlotId, slab: &Slab) {
         let key = slab.key(id);
-        let mut number = self.leaf_of(key, slab);
-        let Some(leaf) = self.leaves.get_mut(number) else {
-            self.leaves.push(Leaf::of_one(id, slab));
-            return;
+        let Some(Found { branch: number, leaf, against }) = self.find(key, slab) else {
+            return self.branches.push(Branch::of_leaves(vec![Leaf::of_sorted([id].into_iter(), slab)], slab));
         };
-        let mut at = leaf.seek(key, slab);
-        if leaf.items.len() == LEAF {
-            if at == 0 {
-                // Only the first leaf takes keys in front of its own: descending keys fill leaves whole, too.
-                self.leaves.insert(number, Leaf::of_one(id, slab));
-                return;
-            }
-            number += 1;
-            if at < LEAF {
-                let behind = leaf.split(slab);
-                self.leaves.insert(number, behind);
-                number = self.leaf_of(key, slab);
-                at = self.leaves[number].seek(key, slab);
-            } else if self.leaves.get(number).is_none_or(|next| next.items.len() == LEAF) {
-                self.leaves.insert(number, Leaf::of_one(id, slab));
-                return;
-            } else {
-                at = 0;
-            }
+        let branch = &mut self.branches[number];
+        let spot = branch.leaves[leaf].seek(key, against, slab);
+        if !branch.leaves[leaf].is_full() {
+            branch.insert(leaf, spot, id, slab);
+        } else if spot.at == 0 {
+            // Only the first of all leaves takes keys in front of its own: descending keys fill leaves whole, too.
+            self.insert_leaf(number, leaf, Leaf::of_sorted([id].into_iter(), slab), slab);
+        } else if spot.at < branch.leaves[leaf].len() {
+            let behind = branch.leaves[leaf].split(slab);
+            self.insert_leaf(number, leaf + 1, behind, slab);
+            self.insert(id, slab);
+        } else {
+            self.insert_behind(number, leaf, id, slab);
         }
-        self.leaves[number].insert(at, id, slab);
+    }
+
+    /// Adds a key behind a leaf that is full: it begins the next one, or one of its own. Ascending keys fill leaves whole.
+    fn insert_behind(&mut self, number: usize, leaf: usize, id: SlotId, slab: &Slab) {
+        let beside = leaf + 1 < self.branches[number].leaves.len();
+        let (next, first) = if beside { (number, leaf + 1) } else { (number + 1, 0) };
+        match self.branches.get_mut(next) {
+            Some(branch) if !branch.leaves[first].is_full() => {
+                branch.leaves[first].insert_first(id, slab);
+                branch.first_changed(first, slab);
+            }
+            _ => self.insert_leaf(number, leaf + 1, Leaf::of_sorted([id].into_iter(), slab), slab),
+        }
+    }
+
+    /// Puts a leaf into a branch, which splits if it is full.
+    fn insert_leaf(&mut self, number: usize, at: usize, leaf: Leaf, slab: &Slab) {
+        let branch = &mut self.branches[number];
+        if branch.leaves.len() < BRANCH {
+            return branch.insert_leaf(at, leaf, slab);
+        }
+        if at == BRANCH {
+            return self.branches.insert(number + 1, Branch::of_leaves(vec![leaf], slab));
+        }
+        let behind = Branch::of_leaves(branch.leaves.split_off(BRANCH / 2), slab);
+        *branch = Branch::of_leaves(std::mem::take(&mut branch.leaves), slab);
+        self.branches.insert(number + 1, behind);
+        let (number, at) = if at > BRANCH / 2 { (number + 1, at - BRANCH / 2) } else { (number, at) };
+        self.branches[number].insert_leaf(at, leaf, slab);
     }
 
     /// Takes a slot out whose key is in it.
     pub fn remove(&mut self, id: SlotId, slab: &Slab) {
         let key = slab.key(id);
-        let number = self.leaf_of(key, slab);
-        let leaf = &mut self.leaves[number];
-        let at = leaf.seek(key, slab);
-        assert!(leaf.items.get(at).is_some_and(|item| item.id == id), "slot {} is not where its key belongs", id.0);
-        leaf.items.remove(at);
-        if leaf.items.len() * 2 < leaf.items.capacity() {
-            leaf.items.shrink_to(leaf.items.len() / 4 * 5);
+        let Some(Found { branch: number, leaf, against }) = self.find(key, slab) else {
+            unreachable!("a key is taken out of an order that has none")
+        };
+        let branch = &mut self.branches[number];
+        let at = branch.leaves[leaf].seek(key, against, slab).at;
+        assert_eq!(branch.leaves[leaf].get(at), Some(id), "slot {} is not where its key belongs", id.0);
+        branch.leaves[leaf].remove(at);
+        if branch.leaves[leaf].len() == 0 {
+            branch.remove_leaf(leaf, slab);
+        } else {
+            if at == 0 {
+                branch.first_changed(leaf, slab);
+            }
+            branch.join_leaf(leaf, slab);
         }
-        if leaf.items.is_empty() {
-            self.leaves.remove(number);
-        } else if leaf.items.len() < SPARSE {
-            self.join(number, slab);
-        }
-        if self.leaves.len() * 4 < self.leaves.capacity() {
-            self.leaves.shrink_to(self.leaves.len() * 2);
+        if branch.leaves.is_empty() {
+            self.branches.remove(number);
+        } else if branch.leaves.len() < SPARSE_BRANCH {
+            self.join_branch(number, slab);
         }
     }
 
-    /// Joins a leaf with a neighbour if both fit in one.
-    fn join(&mut self, number: usize, slab: &Slab) {
-        let fits = |left: usize| {
-            self.leaves.get(left..left + 2).is_some_and(|two| two[0].items.len() + two[1].items.len() <= JOINED)
+    /// Joins a branch with a neighbour if both fit in one.
+    fn join_branch(&mut self, number: usize, slab: &Slab) {
+        let leaves = |number: usize| self.branches.get(number).map_or(BRANCH, |branch| branch.leaves.len());
+        let left = match number {
+            1.. if leaves(number - 1) + leaves(number) <= FILLED_BRANCH => number - 1,
+            _ if leaves(number) + leaves(number + 1) <= FILLED_BRANCH => number,
+            _ => return,
         };
-        let left = if number > 0 && fits(number - 1) {
-            number - 1
-        } else if fits(number) {
-            number
-        } else {
-            return;
-        };
-        let right = self.leaves.remove(left + 1);
-        let leaf = &mut self.leaves[left];
-        leaf.items.reserve_exact(right.items.len());
-        leaf.items.extend(right.items);
-        leaf.find_heads(slab);
+        let right = self.branches.remove(left + 1);
+        let mut leaves = std::mem::take(&mut self.branches[left].leaves);
+        let seam = leaves.len();
+        leaves.extend(right.leaves);
+        self.branches[left] = Branch::of_leaves(leaves, slab);
+        self.branches[left].join_leaf(seam, slab);
     }
 
     /// The slots from the first key on that is at least `from`, or greater if `beyond`.
     pub fn range<'s>(&'s self, from: &[u8], beyond: bool, slab: &Slab) -> impl Iterator<Item = SlotId> + use<'s> {
-        let number = self.leaf_of(from, slab);
-        let at = self.leaves.get(number).map_or(0, |leaf| {
-            let at = leaf.seek(from, slab);
-            let same = leaf.items.get(at).is_some_and(|item| slab.key(item.id) == from);
-            at + usize::from(beyond && same)
+        let start = self.find(from, slab).map(|found| {
+            let leaf = &self.branches[found.branch].leaves[found.leaf];
+            let at = leaf.seek(from, found.against, slab).at;
+            let same = leaf.get(at).is_some_and(|id| slab.key(id) == from);
+            (found, leaf.ids_from(at + usize::from(beyond && same)))
         });
-        let skipped = move |place: usize| if place == 0 { at } else { 0 };
-        let leaves = self.leaves.get(number..).unwrap_or_default().iter().enumerate();
-        leaves.flat_map(move |(place, leaf)| leaf.items[skipped(place)..].iter().map(|item| item.id))
+        start.into_iter().flat_map(|(found, ids)| {
+            let leaves = self.branches[found.branch].leaves[found.leaf + 1..].iter();
+            let others = self.branches[found.branch + 1..].iter().flat_map(|branch| &branch.leaves);
+            ids.chain(leaves.chain(others).flat_map(|leaf| leaf.ids_from(0)))
+        })
     }
 
-    /// The leaf where a key belongs: the last whose first key is not greater, or the first of all.
-    fn leaf_of(&self, key: &[u8], slab: &Slab) -> usize {
-        self.leaves.partition_point(|leaf| slab.key(leaf.items[0].id) <= key).saturating_sub(1)
+    /// The last leaf whose first key is not greater, or the first of all; `None` when there is none.
+    fn find(&self, key: &[u8], slab: &Slab) -> Option<Found> {
+        let number = self.branches.partition_point(|branch| slab.key(branch.first) <= key).saturating_sub(1);
+        let branch = self.branches.get(number)?;
+        let (leaf, against) = branch.find(key, slab);
+        Some(Found { branch: number, leaf, against })
     }
 }
 
-impl Leaf {
-    fn of_one(id: SlotId, slab: &Slab) -> Self {
-        let mut leaf = Self { items: vec![Item { head: 0, id }], common: 0 };
-        leaf.find_heads(slab);
-        leaf
-    }
-
-    /// What the keys begin with.
-    fn shared<'s>(&self, slab: &'s Slab) -> &'s [u8] {
-        &slab.key(self.items[0].id)[..self.common]
-    }
-
-    /// The place of the first key that is at least `key`.
-    fn seek(&self, key: &[u8], slab: &Slab) -> usize {
-        let shared = self.shared(slab);
-        let begin = &key[..key.len().min(self.common)];
-        if begin != shared {
-            // It differs from all of them within what they have in common.
-            return if begin < shared { 0 } else { self.items.len() };
-        }
-        let head = head(key, self.common);
-        let from = self.items.partition_point(|item| item.head < head);
-        let alike = self.items[from..].partition_point(|item| item.head == head);
-        let rest = &key[self.common..];
-        from + self.items[from..from + alike].partition_point(|item| &slab.key(item.id)[self.common..] < rest)
-    }
-
-    fn insert(&mut self, at: usize, id: SlotId, slab: &Slab) {
-        let key = slab.key(id);
-        let common = common_bytes(self.shared(slab), key);
-        if self.items.len() == self.items.capacity() {
-            // By a quarter, not by doubling: half-empty leaves would be what the order costs.
-            self.items.reserve_exact((self.items.len() / 4).max(4).min(LEAF - self.items.len()));
-        }
-        self.items.insert(at, Item { head: head(key, common), id });
-        if common < self.common {
-            self.set_common(common, slab);
-        }
-    }
-
-    /// Splits off the second half.
-    fn split(&mut self, slab: &Slab) -> Self {
-        let mut behind = Self { items: self.items.split_off(LEAF / 2), common: 0 };
-        self.items.shrink_to(LEAF / 2 + LEAF / 8);
-        self.find_heads(slab);
-        behind.find_heads(slab);
-        behind
-    }
-
-    /// Finds what the keys have in common, which is what the first and the last have, and their heads behind it.
-    fn find_heads(&mut self, slab: &Slab) {
-        let [first, .., last] = self.items.as_slice() else {
-            let key = slab.key(self.items[0].id);
-            return self.set_common(key.len(), slab);
-        };
-        let common = common_bytes(slab.key(first.id), slab.key(last.id));
-        self.set_common(common, slab);
+impl Branch {
+    /// A branch of leaves, of which there is one at least.
+    fn of_leaves(leaves: Vec<Leaf>, slab: &Slab) -> Self {
+        let mut branch = Self { first: leaves[0].first(), common: 0, heads: vec![0; leaves.len()], leaves };
+        let last = &branch.leaves[branch.leaves.len() - 1];
+        branch.set_common(common_bytes(slab.key(branch.first), slab.key(last.first())), slab);
+        branch
     }
 
     fn set_common(&mut self, common: usize, slab: &Slab) {
         self.common = common;
-        self.items.iter_mut().for_each(|item| item.head = head(slab.key(item.id), common));
+        let heads = self.heads.iter_mut().zip(&self.leaves);
+        heads.for_each(|(known, leaf)| *known = head(slab.key(leaf.first()), common));
+    }
+
+    /// The last leaf whose first key is not greater, or the first.
+    fn find(&self, key: &[u8], slab: &Slab) -> (usize, Against) {
+        let shared = &slab.key(self.first)[..self.common];
+        let begin = &key[..key.len().min(self.common)];
+        if begin != shared {
+            // It differs from all of them within what they have in common.
+            let (leaf, order) =
+                if begin < shared { (0, Ordering::Less) } else { (self.leaves.len() - 1, Ordering::Greater) };
+            return (leaf, Against { order, alike: common_bytes(begin, shared), more: false });
+        }
+        let wanted = head(key, self.common);
+        let from = self.heads.partition_point(|head| *head < wanted);
+        let same = self.heads[from..].partition_point(|head| *head == wanted);
+        let not_greater = |leaf: &Leaf| slab.key(leaf.first())[self.common..] <= key[self.common..];
+        let at = from + self.leaves[from..from + same].partition_point(not_greater);
+        let leaf = at.saturating_sub(1);
+        let differ = (self.heads[leaf] ^ wanted).leading_zeros() as usize / 8;
+        // Zeros behind a key's end are alike with zeros that are another key's own.
+        let alike = key.len().min(self.common + differ);
+        (leaf, Against { order: if at == 0 { Ordering::Less } else { Ordering::Greater }, alike, more: differ == 8 })
+    }
+
+    fn insert(&mut self, leaf: usize, spot: Spot, id: SlotId, slab: &Slab) {
+        self.leaves[leaf].insert(spot, id, slab);
+        if spot.at == 0 {
+            self.first_changed(leaf, slab);
+        }
+    }
+
+    fn insert_leaf(&mut self, at: usize, leaf: Leaf, slab: &Slab) {
+        self.heads.insert(at, 0);
+        self.leaves.insert(at, leaf);
+        self.first_changed(at, slab);
+    }
+
+    fn remove_leaf(&mut self, at: usize, slab: &Slab) {
+        self.heads.remove(at);
+        self.leaves.remove(at);
+        if at == 0 && !self.leaves.is_empty() {
+            self.first_changed(0, slab);
+        }
+    }
+
+    /// Joins a leaf that is sparse with a neighbour if both fit in one.
+    fn join_leaf(&mut self, at: usize, slab: &Slab) {
+        if self.leaves[at].len() >= SPARSE {
+            return;
+        }
+        let fits = |left: usize| self.leaves.get(left..left + 2).is_some_and(|two| two[0].may_join(&two[1]));
+        let left = match at {
+            1.. if fits(at - 1) => at - 1,
+            _ if fits(at) => at,
+            _ => return,
+        };
+        self.heads.remove(left + 1);
+        let right = self.leaves.remove(left + 1);
+        self.leaves[left].join(&right, slab);
+    }
+
+    /// A leaf has another first key.
+    fn first_changed(&mut self, leaf: usize, slab: &Slab) {
+        let key = slab.key(self.leaves[leaf].first());
+        self.first = self.leaves[0].first();
+        let Some(other) = self.leaves.get(usize::from(leaf == 0)) else {
+            return self.set_common(key.len(), slab);
+        };
+        let common = common_bytes(&slab.key(other.first())[..self.common], key);
+        self.heads[leaf] = head(key, common);
+        if common < self.common {
+            self.set_common(common, slab);
+        }
     }
 }
 
-/// Four bytes of a key from `at` on, as a number that sorts like them.
-fn head(key: &[u8], at: usize) -> u32 {
+/// Eight bytes of a key from `at` on, as a number that sorts like them; zeros behind its end.
+#[inline]
+fn head(key: &[u8], at: usize) -> u64 {
     let rest = &key[at..];
-    u32::from_be_bytes(rest.first_chunk().copied().unwrap_or_else(|| {
-        let mut bytes = [0; 4];
+    u64::from_be_bytes(rest.first_chunk().copied().unwrap_or_else(|| {
+        let mut bytes = [0; 8];
         bytes[..rest.len()].copy_from_slice(rest);
         bytes
     }))
 }
 
-/// How many bytes two keys begin with alike.
-pub(super) fn common_bytes(one: &[u8], other: &[u8]) -> usize {
-    let (ones, _) = one.as_chunks::<8>();
-    let (others, _) = other.as_chunks::<8>();
-    let whole = 8 * ones.iter().zip(others).take_while(|(one, other)| one == other).count();
-    whole + one[whole..].iter().zip(&other[whole..]).take_while(|(one, other)| one == other).count()
-}
-
 #[cfg(test)]
 impl Order {
     pub fn leaves(&self) -> usize {
-        self.leaves.len()
+        self.branches.iter().map(|branch| branch.leaves.len()).sum()
     }
 
     /// What holds between any two calls; gives the number of keys.
     pub fn check(&self, slab: &Slab) -> usize {
-        let keys: Vec<&[u8]> = self.leaves.iter().flat_map(|leaf| &leaf.items).map(|item| slab.key(item.id)).collect();
-        assert!(keys.is_sorted_by(|one, next| one < next), "{keys:?}");
-        for leaf in &self.leaves {
-            assert!((1..=LEAF).contains(&leaf.items.len()), "a leaf of {}", leaf.items.len());
-            assert!(leaf.items.capacity() <= LEAF, "room for {}", leaf.items.capacity());
-            let shared = leaf.shared(slab);
-            for item in &leaf.items {
-                let key = slab.key(item.id);
+        for branch in &self.branches {
+            assert!((1..=BRANCH).contains(&branch.leaves.len()), "a branch of {}", branch.leaves.len());
+            assert_eq!((branch.first, branch.heads.len()), (branch.leaves[0].first(), branch.leaves.len()));
+            let shared = &slab.key(branch.first)[..branch.common];
+            for (known, leaf) in branch.heads.iter().zip(&branch.leaves) {
+                leaf.check(slab);
+                let key = slab.key(leaf.first());
                 assert!(key.starts_with(shared), "{key:?} does not begin with {shared:?}");
-                assert_eq!(item.head, head(key, leaf.common));
+                assert_eq!(*known, head(key, branch.common));
+            }
+            for two in branch.leaves.windows(2) {
+                assert!(two[0].len() + two[1].len() > SPARSE, "two neighbours are sparse");
             }
         }
-        for two in self.leaves.windows(2) {
-            assert!(two[0].items.len() + two[1].items.len() > SPARSE, "two neighbours are sparse");
-        }
+        let leaves = self.branches.iter().flat_map(|branch| &branch.leaves);
+        let keys: Vec<&[u8]> = leaves.flat_map(|leaf| leaf.ids_from(0)).map(|id| slab.key(id)).collect();
+        assert!(keys.is_sorted_by(|one, next| one < next), "{keys:?}");
         keys.len()
     }
 }

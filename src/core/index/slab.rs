@@ -28,10 +28,12 @@ impl SlotId {
         Self((chunk * CHUNK + place) as u32)
     }
 
+    #[inline]
     fn chunk(self) -> usize {
         self.0 as usize / CHUNK
     }
 
+    #[inline]
     fn place(self) -> usize {
         self.0 as usize % CHUNK
     }
@@ -66,10 +68,12 @@ impl Slot {
         }
     }
 
+    #[inline]
     pub fn key(&self) -> &[u8] {
         &self.key
     }
 
+    #[inline]
     pub fn entry(&self) -> Entry {
         Entry {
             offset: self.offset,
@@ -141,19 +145,23 @@ impl Slab {
     }
 
     /// The slot, if it has a key.
+    #[inline]
     pub fn get(&self, id: SlotId) -> Option<&Slot> {
         self.chunks.get(id.chunk())?.slots.get(id.place()).filter(|slot| slot.taken)
     }
 
     /// The slot of an id that the caller knows to have a key.
+    #[inline]
     pub fn slot(&self, id: SlotId) -> &Slot {
         &self.chunks[id.chunk()].slots[id.place()]
     }
 
+    #[inline]
     pub fn slot_mut(&mut self, id: SlotId) -> &mut Slot {
         &mut self.chunks[id.chunk()].slots[id.place()]
     }
 
+    #[inline]
     pub fn key(&self, id: SlotId) -> &[u8] {
         self.slot(id).key()
     }

@@ -3,7 +3,7 @@
 //! Promise: looks at each key a few times, whatever the number of keys, and compares cached bytes otherwise; needs 16
 //! bytes a key while it lasts; does not recurse. Must never know an entry.
 
-use crate::core::index::order::common_bytes;
+use crate::core::index::leaf::common_bytes;
 use crate::core::index::slab::{Slab, SlotId};
 
 /// Bytes of a key that are compared at once.

@@ -16,8 +16,22 @@ const TABLES: usize = 256;
 const SMALL: usize = 32;
 
 pub(super) struct Tables {
-    tables: Vec<HashTable<SlotId>>,
+    tables: Vec<HashTable<Item>>,
     hasher: DefaultHashBuilder,
+}
+
+/// A slot by its key's hash, of which half is kept: a table that grows looks at no key.
+#[derive(Clone, Copy)]
+struct Item {
+    half: u32,
+    id: SlotId,
+}
+
+impl Item {
+    /// The hash by which the table places it.
+    fn hash(&self) -> u64 {
+        u64::from(self.half) << 32 | u64::from(self.half)
+    }
 }
 
 impl Default for Tables {
@@ -31,9 +45,17 @@ impl Default for Tables {
 pub(super) struct Hash(u64);
 
 impl Hash {
-    /// The number of its table, from bits that the table itself does not look at first.
+    /// The number of its table, from the half that the table does not look at.
     fn table(self) -> usize {
-        (self.0 >> 40) as usize % TABLES
+        self.0 as usize % TABLES
+    }
+
+    fn item(self, id: SlotId) -> Item {
+        Item { half: (self.0 >> 32) as u32, id }
+    }
+
+    fn within(self) -> u64 {
+        self.item(SlotId(0)).hash()
     }
 }
 
@@ -43,25 +65,24 @@ impl Tables {
     }
 
     pub fn find(&self, hash: Hash, key: &[u8], slab: &Slab) -> Option<SlotId> {
-        self.tables[hash.table()].find(hash.0, |id| slab.key(*id) == key).copied()
+        let same = |item: &Item| slab.key(item.id) == key;
+        self.tables[hash.table()].find(hash.within(), same).map(|item| item.id)
     }
 
     /// Adds a slot whose key is in no table yet.
-    pub fn insert(&mut self, hash: Hash, id: SlotId, slab: &Slab) {
-        let hasher = &self.hasher;
-        self.tables[hash.table()].insert_unique(hash.0, id, |id| hasher.hash_one(slab.key(*id)));
+    pub fn insert(&mut self, hash: Hash, id: SlotId) {
+        self.tables[hash.table()].insert_unique(hash.within(), hash.item(id), Item::hash);
     }
 
     /// Takes a key's slot out.
     pub fn remove(&mut self, hash: Hash, key: &[u8], slab: &Slab) -> Option<SlotId> {
         let table = &mut self.tables[hash.table()];
-        let place = table.find_entry(hash.0, |id| slab.key(*id) == key).ok()?;
-        let (id, _) = place.remove();
+        let place = table.find_entry(hash.within(), |item| slab.key(item.id) == key).ok()?;
+        let (item, _) = place.remove();
         if table.capacity() > SMALL && table.len() * 8 < table.capacity() {
-            let hasher = &self.hasher;
-            table.shrink_to(table.len() * 2, |id| hasher.hash_one(slab.key(*id)));
+            table.shrink_to(table.len() * 2, Item::hash);
         }
-        Some(id)
+        Some(item.id)
     }
 
     #[cfg(test)]

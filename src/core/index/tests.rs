@@ -180,6 +180,7 @@ fn ascending_and_descending_keys_fill_leaves_whole() {
     // Two streams that grow, one in the middle of the other's keys.
     assert!(leaves(&mut (0..40).flat_map(|i| [i, 1000 + i])) <= 15);
     assert!(leaves(&mut (0..40).chain((40..80).rev())) <= 15);
+    assert!(leaves(&mut (0..400).chain(1000..1400).chain((400..800).rev())) <= 160);
 }
 
 #[test]

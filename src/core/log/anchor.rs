@@ -54,10 +54,11 @@ pub struct Anchor {
 }
 
 /// What was found where an anchor should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnchorRead {
     /// No file, or a file nothing was ever made durable in.
     Absent,
-    Sound(Anchor),
+    Sound(AnchorState),
     OtherFormat(u32),
     /// Neither place is sound, at least one is not zeros.
     Damaged,
@@ -137,39 +138,32 @@ impl Anchor {
         Ok(anchor)
     }
 
-    /// Reads both places and takes the newest sound one.
+    /// Reads both places and takes the newest sound one, without a way to change it.
     ///
     /// # Errors
     /// Whatever the disk reports.
-    pub fn open(disk: &dyn Disk, dir: &Path) -> io::Result<AnchorRead> {
+    pub fn read(disk: &dyn Disk, dir: &Path) -> io::Result<AnchorRead> {
         let path = dir.join(ANCHOR_FILE);
         if !disk.exists(&path)? {
             return Ok(AnchorRead::Absent);
         }
-        let file = disk.open(&path)?;
-        let (mut newest, mut all_zero, mut other) = (None::<(u64, AnchorState)>, true, None);
-        for place in 0..2 {
-            let mut bytes = [0; SECTOR_BYTES];
-            file.read_at(place * PLACE_BYTES, &mut bytes)?;
-            let sector = Sector(bytes);
-            all_zero &= sector.is_zero();
-            if &sector.0[..8] != MAGIC || !sector.is_sound(CRC_AT) {
-                continue;
-            }
-            if !is_readable(sector.u32(8)) {
-                other = Some(sector.u32(8));
-                continue;
-            }
-            match AnchorState::decode(&sector) {
-                Some(read) if newest.as_ref().is_none_or(|(sequence, _)| *sequence < read.0) => newest = Some(read),
-                _ => {}
-            }
-        }
-        Ok(match (newest, other) {
-            (_, Some(format)) => AnchorRead::OtherFormat(format),
-            (Some((sequence, state)), None) => AnchorRead::Sound(Self { file, sequence, state }),
-            (None, None) if all_zero => AnchorRead::Absent,
-            (None, None) => AnchorRead::Damaged,
+        Ok(match read_places(&*disk.open_to_read(&path)?)? {
+            Places::Sound(_, state) => AnchorRead::Sound(state),
+            Places::Zero => AnchorRead::Absent,
+            Places::OtherFormat(format) => AnchorRead::OtherFormat(format),
+            Places::Damaged => AnchorRead::Damaged,
+        })
+    }
+
+    /// Opens an anchor that [`Anchor::read`] found sound, to change it; `None` when it no longer says `state`.
+    ///
+    /// # Errors
+    /// Whatever the disk reports.
+    pub fn open(disk: &dyn Disk, dir: &Path, state: &AnchorState) -> io::Result<Option<Self>> {
+        let file = disk.open(&dir.join(ANCHOR_FILE))?;
+        Ok(match read_places(&*file)? {
+            Places::Sound(sequence, found) if found == *state => Some(Self { file, sequence, state: found }),
+            _ => None,
         })
     }
 
@@ -207,6 +201,41 @@ impl Anchor {
         self.sequence = sequence;
         Ok(())
     }
+}
+
+/// What an anchor's two places say together.
+enum Places {
+    Zero,
+    Sound(u64, AnchorState),
+    OtherFormat(u32),
+    Damaged,
+}
+
+fn read_places(file: &dyn DiskFile) -> io::Result<Places> {
+    let (mut newest, mut all_zero, mut other) = (None::<(u64, AnchorState)>, true, None);
+    for place in 0..2 {
+        let mut bytes = [0; SECTOR_BYTES];
+        file.read_at(place * PLACE_BYTES, &mut bytes)?;
+        let sector = Sector(bytes);
+        all_zero &= sector.is_zero();
+        if &sector.0[..8] != MAGIC || !sector.is_sound(CRC_AT) {
+            continue;
+        }
+        if !is_readable(sector.u32(8)) {
+            other = Some(sector.u32(8));
+            continue;
+        }
+        match AnchorState::decode(&sector) {
+            Some(read) if newest.as_ref().is_none_or(|(sequence, _)| *sequence < read.0) => newest = Some(read),
+            _ => {}
+        }
+    }
+    Ok(match (newest, other) {
+        (_, Some(format)) => Places::OtherFormat(format),
+        (Some((sequence, state)), None) => Places::Sound(sequence, state),
+        (None, None) if all_zero => Places::Zero,
+        (None, None) => Places::Damaged,
+    })
 }
 
 #[cfg(test)]

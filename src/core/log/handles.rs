@@ -33,7 +33,7 @@ impl Handles {
     }
 
     pub(super) fn open(&self, number: SegmentNo) -> io::Result<Arc<dyn DiskFile>> {
-        self.disk.open(&self.dir.join(segment::file_name(number)))
+        self.disk.open_to_read(&self.dir.join(segment::file_name(number)))
     }
 
     /// Takes a segment that was just opened into the ring, and closes others if there are too many.

@@ -2,8 +2,9 @@
 //!
 //! Reading order: `disk` (the door), `codec` and `frame` (bytes of a batch), `segment` (bytes of a file), `start` (where
 //! the log begins), `anchor` (the small state beside the segments), `scan` (what stands in a segment), `recovery` (what
-//! opening does about it), `open` (the reader that becomes the writer), `writer` (append and flush), `trim` (the log
-//! loses its beginning), `reader` (one record back), `handles` (how few files are open for that).
+//! opening does about it), `survey` (the whole read and judged), `open` (the repair, after which one may write), `writer`
+//! (append and flush), `trim` (the log loses its beginning), `reader` (one record back), `handles` (how few files are open
+//! for that).
 //!
 //! Promise: what was flushed is found again or opening refuses; a torn tail is cut, anything else is never guessed at.
 //! Must never know a key, a client, the consensus engine or the runtime.
@@ -19,6 +20,7 @@ pub mod recovery;
 pub mod scan;
 pub mod segment;
 pub mod start;
+pub mod survey;
 pub mod trim;
 pub mod writer;
 
@@ -56,5 +58,15 @@ impl FsyncPolicy {
     #[must_use]
     pub fn may_lose(self) -> bool {
         self != Self::Always
+    }
+}
+
+impl std::fmt::Display for FsyncPolicy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Always => "always",
+            Self::EverySec => "everysec",
+            Self::Never => "never",
+        })
     }
 }

@@ -14,8 +14,9 @@ const MAGIC: &[u8; 8] = b"HEARTHSG";
 pub const SEGMENT_HEADER_BYTES: usize = SECTOR_BYTES;
 
 const CRC_AT: usize = 16;
-/// Digits of a file name: more segments than any log begins.
 const NAME_DIGITS: usize = 16;
+/// No log ever begins a segment with a greater number, and the index could not name it: after 256 PiB of log.
+const MAX_SEGMENT: SegmentNo = SegmentNo(u32::MAX as u64);
 const NAME_AT: usize = 224;
 
 /// What a segment's first sector says.
@@ -147,7 +148,7 @@ pub fn file_name(number: SegmentNo) -> String {
 pub fn parse_file_name(name: &str) -> Option<SegmentNo> {
     let digits = name.strip_suffix(".seg").filter(|digits| digits.len() == NAME_DIGITS)?;
     let number = digits.parse().ok()?;
-    (file_name(SegmentNo(number)) == name && number > 0).then_some(SegmentNo(number))
+    (file_name(SegmentNo(number)) == name && (1..=MAX_SEGMENT.0).contains(&number)).then_some(SegmentNo(number))
 }
 
 #[cfg(test)]
@@ -211,6 +212,7 @@ mod tests {
             "anchor",
             "0000000000000007.seg.tmp",
             "000000000000000x.seg",
+            "0000004294967296.seg",
             "18446744073709551615.seg",
         ] {
             assert_eq!(parse_file_name(other), None, "{other}");

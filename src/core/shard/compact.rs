@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::core::index::Index as KeyIndex;
-use crate::core::limits::{CARRY_PIECE_BYTES, COMPACTION_READ_BYTES, MAX_PASS_ROUNDS};
+use crate::core::limits::MAX_PASS_ROUNDS;
 use crate::core::log::frame::{BatchType, records};
 use crate::core::log::reader::Segment;
 use crate::core::log::scan;
@@ -20,7 +20,7 @@ use crate::core::record::cache::CacheRecord;
 use crate::core::shard::Shard;
 use crate::core::shard::carry::{Candidate, Carried, PassError};
 use crate::core::shard::frontier::Fate;
-use crate::core::shard::pace::{self, Extent};
+use crate::core::shard::pace::{self, Extent, Pieces};
 use crate::core::shard::stage::StageError;
 use crate::core::types::{Generation, Index, Millis, Offset, SegmentNo};
 
@@ -85,6 +85,8 @@ struct Pass {
     successor: Arc<Segment>,
     cursor: Cursor,
     candidates: VecDeque<Candidate>,
+    /// The newest carry that was staged.
+    staged: Option<Offset>,
     rounds: u32,
     state: State,
 }
@@ -92,7 +94,7 @@ struct Pass {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Reading,
-    /// The carries up to this record were staged; reading goes on when they are applied.
+    /// Carries were staged behind this one; reading goes on when it is applied.
     Carrying(Offset),
     /// Everything was read: the trim is staged when all that is staged now is applied.
     Ending(Offset),
@@ -130,7 +132,7 @@ impl Compactor {
         }
         let Some(pass) = &mut self.pass else { return Next::Idle };
         match pass.state {
-            State::Reading => self.read_or_carry(now),
+            State::Reading => self.read_or_carry(pace::pieces(extent), now),
             State::Carrying(offset) => self.when_applied(offset, |pass| pass.state = State::Reading),
             State::Ending(offset) => match self.shard.frontier.fate(offset) {
                 Some(Fate::Applied) => self.trim(now),
@@ -168,10 +170,19 @@ impl Compactor {
         let nothing_live = self.shard.index.view().live_of(victim.number).entries == 0;
         let cursor = Cursor::start_of(&victim);
         let state = if nothing_live { State::Ending(last) } else { State::Reading };
-        Some(Pass { generation, victim, successor, cursor, candidates: VecDeque::new(), rounds: 0, state })
+        Some(Pass {
+            generation,
+            victim,
+            successor,
+            cursor,
+            candidates: VecDeque::new(),
+            staged: None,
+            rounds: 0,
+            state,
+        })
     }
 
-    fn read_or_carry(&mut self, now: Millis) -> Next {
+    fn read_or_carry(&mut self, pieces: Pieces, now: Millis) -> Next {
         let Some(pass) = &mut self.pass else { return Next::Idle };
         if pass.candidates.is_empty() {
             return Next::Read(ReadOrder {
@@ -179,15 +190,19 @@ impl Compactor {
                 index: Arc::clone(&self.shard.index),
                 cursor: pass.cursor,
                 end: pass.successor.base_index,
+                budget_bytes: pieces.read_bytes,
             });
         }
         let carried = &mut self.totals.carried;
         carried.last = None;
         let staged =
-            self.shard.machine().stage_carries(pass.generation, &mut pass.candidates, CARRY_PIECE_BYTES, now, carried);
+            self.shard.machine().stage_carries(pass.generation, &mut pass.candidates, pieces.carry_bytes, now, carried);
         if let Some(last) = carried.last {
             self.shard.staged.ring();
-            pass.state = State::Carrying(last);
+            // The piece before this one must be applied first: one is being flushed while the next is read.
+            if let Some(before) = pass.staged.replace(last) {
+                pass.state = State::Carrying(before);
+            }
         }
         match staged {
             Ok(()) => Next::Again,
@@ -285,6 +300,7 @@ pub struct ReadOrder {
     cursor: Cursor,
     /// The index of the first batch behind the segment.
     end: Index,
+    budget_bytes: u64,
 }
 
 /// What a piece held.
@@ -314,11 +330,11 @@ impl ReadOrder {
             done.cursor =
                 Cursor { at: batch.position + u64::from(batch.header.length), next_index: batch.header.index.next() };
             done.read_bytes += u64::from(batch.header.length);
-            done.read_bytes < COMPACTION_READ_BYTES
+            done.read_bytes < self.budget_bytes
         });
         walked.map_err(|error| fault(done.cursor.at, error.to_string()))?;
         done.ended = done.cursor.next_index == self.end;
-        if !done.ended && done.read_bytes < COMPACTION_READ_BYTES {
+        if !done.ended && done.read_bytes < self.budget_bytes {
             let what = format!("the batch with index {} is not there", done.cursor.next_index.0);
             return Err(fault(done.cursor.at, what));
         }

@@ -31,6 +31,8 @@ pub struct Housekeeping {
     pub segment_bytes: u32,
     /// Bytes that must stay free; 0 for two segments.
     pub min_free_bytes: u64,
+    /// Whether passes are made at all.
+    pub compacts: bool,
 }
 
 /// The housekeeper of one shard.
@@ -146,7 +148,7 @@ impl Housekeeper {
     /// The next step of compaction.
     pub fn compact_step(&mut self) -> Next {
         let now = self.clock.now();
-        if now < self.rest_until {
+        if now < self.rest_until || !self.setting.compacts {
             return Next::Idle;
         }
         let extent = self.extent();

@@ -270,6 +270,11 @@ impl Machine {
         self.full_bytes + self.open.as_ref().map_or(0, BatchBuilder::len)
     }
 
+    /// Bytes proposed and not yet applied.
+    pub(super) fn in_flight_bytes(&self) -> usize {
+        self.in_flight.iter().map(|batch| batch.bytes.len()).sum()
+    }
+
     /// Bytes staged and not yet appended.
     pub(super) fn unappended_bytes(&self) -> usize {
         self.staged_bytes() + self.ordered_bytes

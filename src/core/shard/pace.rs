@@ -5,7 +5,8 @@
 //! Must never know a segment's content.
 
 use crate::core::limits::{
-    COMPACTION_FULL_SPEED_PERCENT, COMPACTION_RATIO_PERCENT, COMPACTION_SLACK_SEGMENTS, COMPACTION_SLOWEST_BYTES_PER_S,
+    CARRY_MOST_PIECE_BYTES, CARRY_PIECE_BYTES, COMPACTION_FULL_SPEED_PERCENT, COMPACTION_MOST_READ_BYTES,
+    COMPACTION_RATIO_PERCENT, COMPACTION_READ_BYTES, COMPACTION_SLACK_SEGMENTS, COMPACTION_SLOWEST_BYTES_PER_S,
 };
 
 /// How large a log is, and how much of it is needed.
@@ -26,7 +27,8 @@ pub struct Extent {
 impl Extent {
     /// What the log may take before it is compacted.
     fn allowed_bytes(&self) -> u64 {
-        let ratio = self.live_bytes * COMPACTION_RATIO_PERCENT / 100;
+        // Half a segment less: the log grows and shrinks by whole ones.
+        let ratio = (self.live_bytes * COMPACTION_RATIO_PERCENT / 100).saturating_sub(self.segment_bytes / 2);
         ratio.max(self.live_bytes + COMPACTION_SLACK_SEGMENTS * self.segment_bytes)
     }
 }
@@ -42,18 +44,43 @@ pub fn is_wanted(extent: &Extent) -> bool {
     extent.disk_bytes > extent.allowed_bytes()
 }
 
+/// How much of the margin above what the log may take is used up, in thousandths; 1000 is all of it.
+fn debt_permille(extent: &Extent) -> u64 {
+    if extent.is_short {
+        return 1000;
+    }
+    let full_speed = extent.live_bytes * (COMPACTION_FULL_SPEED_PERCENT - COMPACTION_RATIO_PERCENT) / 100;
+    let margin = full_speed.max(extent.segment_bytes / 2).max(1);
+    let debt = extent.disk_bytes.saturating_sub(extent.allowed_bytes());
+    (debt.min(margin)) * 1000 / margin
+}
+
+/// How many bytes compaction reads, and how many it stages, in one go: the deeper in debt, the larger the pieces.
+#[must_use]
+pub fn pieces(extent: &Extent) -> Pieces {
+    let debt = debt_permille(extent);
+    let between = |least: u64, most: u64| least + (most - least) * debt / 1000;
+    Pieces {
+        read_bytes: between(COMPACTION_READ_BYTES, COMPACTION_MOST_READ_BYTES),
+        carry_bytes: between(CARRY_PIECE_BYTES, CARRY_MOST_PIECE_BYTES),
+    }
+}
+
+/// Bytes to read and to stage in one go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pieces {
+    pub read_bytes: u64,
+    pub carry_bytes: u64,
+}
+
 /// How long to pause after `bytes` were read or carried, in milliseconds; `None` when there is no time for pauses.
 #[must_use]
 pub fn pause_ms(extent: &Extent, bytes: u64) -> Option<u64> {
-    let allowed = extent.allowed_bytes();
-    let full_speed = extent.live_bytes * (COMPACTION_FULL_SPEED_PERCENT - COMPACTION_RATIO_PERCENT) / 100;
-    let margin = full_speed.max(extent.segment_bytes / 2);
-    let debt = extent.disk_bytes.saturating_sub(allowed);
-    if extent.is_short || debt >= margin {
-        return None;
-    }
     // Twice as fast when half of the margin is used up, ten times when nine tenths are.
-    Some(bytes * 1000 * (margin - debt) / (COMPACTION_SLOWEST_BYTES_PER_S * margin))
+    match 1000 - debt_permille(extent) {
+        0 => None,
+        left => Some(bytes * left / COMPACTION_SLOWEST_BYTES_PER_S),
+    }
 }
 
 #[cfg(test)]
@@ -75,8 +102,8 @@ mod tests {
 
     #[test]
     fn a_log_past_twice_its_live_bytes_is_compacted_and_a_mostly_live_or_small_one_never() {
-        assert!(is_wanted(&extent(2001, 1000)));
-        assert!(!is_wanted(&extent(2000, 1000)));
+        assert!(is_wanted(&extent(1969, 1000)));
+        assert!(!is_wanted(&extent(1968, 1000)));
         assert!(!is_wanted(&extent(1100, 1000)));
         // Below the minimum nothing is gained.
         assert!(!is_wanted(&extent(256, 0)));
@@ -100,11 +127,20 @@ mod tests {
     }
 
     #[test]
+    fn the_deeper_in_debt_the_larger_the_pieces() {
+        let pieces: Vec<Pieces> = (1968..2200).map(|disk| pieces(&extent(disk, 1000))).collect();
+        assert_eq!(pieces[0], Pieces { read_bytes: COMPACTION_READ_BYTES, carry_bytes: CARRY_PIECE_BYTES });
+        assert!(pieces.is_sorted_by_key(|piece| (piece.read_bytes, piece.carry_bytes)));
+        let most = Pieces { read_bytes: COMPACTION_MOST_READ_BYTES, carry_bytes: CARRY_MOST_PIECE_BYTES };
+        assert_eq!(pieces[pieces.len() - 1], most);
+    }
+
+    #[test]
     fn the_pause_shrinks_to_nothing_as_the_debt_grows() {
-        let pauses: Vec<Option<u64>> = (2000..2200).map(|disk| pause_ms(&extent(disk, 1000), MIB)).collect();
+        let pauses: Vec<Option<u64>> = (1969..2200).map(|disk| pause_ms(&extent(disk, 1000), MIB)).collect();
         assert!(pauses[0] >= Some(50), "{:?}", pauses[0]);
         assert!(pauses.is_sorted_by(|a, b| a >= b));
         assert_eq!(pauses[pauses.len() - 1], None);
-        assert_eq!(pause_ms(&Extent { is_short: true, ..extent(2000, 1000) }, MIB), None);
+        assert_eq!(pause_ms(&Extent { is_short: true, ..extent(1969, 1000) }, MIB), None);
     }
 }

@@ -34,6 +34,15 @@ pub struct Free {
     pub floor_bytes: u64,
 }
 
+/// What is staged and stored already, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SoFar {
+    /// Staged and not yet appended: what takes room in the segments that are allocated.
+    pub unappended: u64,
+    /// Live, and staged and not yet applied: what the cache will hold at most.
+    pub held: u64,
+}
+
 /// Everything that bounds staging.
 #[derive(Clone, Debug, Default)]
 pub struct Space {
@@ -48,26 +57,26 @@ pub struct Space {
 }
 
 impl Space {
-    /// Whether `bytes` more may be staged, `staged` bytes being staged and not yet appended, `live` bytes being live.
+    /// Whether `bytes` more may be staged.
     ///
     /// # Errors
     /// [`StageError::Full`] when room is on its way, else the refusal with the facts.
-    pub fn admit(&self, purpose: Purpose, bytes: u64, staged: u64, live: u64) -> Result<(), StageError> {
+    pub fn admit(&self, purpose: Purpose, bytes: u64, so_far: SoFar) -> Result<(), StageError> {
         if let Purpose::Put { growth } = purpose {
-            self.admit_put(growth, staged, live)?;
+            self.admit_put(growth, so_far.held)?;
         }
         let Some(allocated) = self.allocated else { return Ok(()) };
         // A batch is not split over segments, so what the active one cannot take whole goes into the spare whole.
-        if staged + bytes <= allocated.active_bytes.max(allocated.spare_bytes) {
+        if so_far.unappended + bytes <= allocated.active_bytes.max(allocated.spare_bytes) {
             return Ok(());
         }
-        if staged > 0 || allocated.spare_may_come {
+        if so_far.unappended > 0 || allocated.spare_may_come {
             return Err(StageError::Full);
         }
         Err(Refusal::NoRoom.into())
     }
 
-    fn admit_put(&self, growth: u64, staged: u64, live: u64) -> Result<(), Refusal> {
+    fn admit_put(&self, growth: u64, held: u64) -> Result<(), Refusal> {
         if let Some(Free { free_bytes, floor_bytes }) = self.free
             && free_bytes < floor_bytes
         {
@@ -79,8 +88,8 @@ impl Space {
         if let Some((used, bound)) = self.memory_full {
             return Err(Refusal::MemoryFull { used, bound });
         }
-        if self.max_data_bytes > 0 && live + staged + growth > self.max_data_bytes {
-            return Err(Refusal::DataFull { live: live + staged, bound: self.max_data_bytes });
+        if self.max_data_bytes > 0 && held + growth > self.max_data_bytes {
+            return Err(Refusal::DataFull { live: held, bound: self.max_data_bytes });
         }
         Ok(())
     }
@@ -93,6 +102,10 @@ mod tests {
     const PUT: Purpose = Purpose::Put { growth: 10 };
     const OVERWRITE: Purpose = Purpose::Put { growth: 0 };
 
+    fn so_far(unappended: u64, held: u64) -> SoFar {
+        SoFar { unappended, held }
+    }
+
     fn allocated(active_bytes: u64, spare_bytes: u64, spare_may_come: bool) -> Space {
         Space { allocated: Some(Allocated { active_bytes, spare_bytes, spare_may_come }), ..Space::default() }
     }
@@ -100,35 +113,35 @@ mod tests {
     #[test]
     fn what_is_staged_fits_what_is_allocated_or_waits_or_is_refused() {
         let space = allocated(100, 0, true);
-        assert_eq!(space.admit(PUT, 100, 0, 0), Ok(()));
-        assert_eq!(space.admit(PUT, 60, 41, 0), Err(StageError::Full));
-        assert_eq!(space.admit(PUT, 101, 0, 0), Err(StageError::Full));
+        assert_eq!(space.admit(PUT, 100, so_far(0, 0)), Ok(()));
+        assert_eq!(space.admit(PUT, 60, so_far(41, 41)), Err(StageError::Full));
+        assert_eq!(space.admit(PUT, 101, so_far(0, 0)), Err(StageError::Full));
         let space = allocated(100, 500, false);
-        assert_eq!(space.admit(PUT, 100, 400, 0), Ok(()));
+        assert_eq!(space.admit(PUT, 100, so_far(400, 400)), Ok(()));
         // The spare is taken whole or not at all: 100 and 500 are not 600.
-        assert_eq!(space.admit(PUT, 101, 400, 0), Err(StageError::Full));
+        assert_eq!(space.admit(PUT, 101, so_far(400, 400)), Err(StageError::Full));
         let space = allocated(100, 0, false);
-        assert_eq!(space.admit(PUT, 101, 0, 0), Err(Refusal::NoRoom.into()));
-        assert_eq!(space.admit(Purpose::MakesRoom, 101, 0, 0), Err(Refusal::NoRoom.into()));
+        assert_eq!(space.admit(PUT, 101, so_far(0, 0)), Err(Refusal::NoRoom.into()));
+        assert_eq!(space.admit(Purpose::MakesRoom, 101, so_far(0, 0)), Err(Refusal::NoRoom.into()));
     }
 
     #[test]
     fn below_the_floor_puts_are_refused_and_what_makes_room_goes_on() {
         let space = Space { free: Some(Free { free_bytes: 9, floor_bytes: 10 }), ..Space::default() };
         let low = Refusal::DiskLow { free: 9, floor: 10 };
-        assert_eq!(space.admit(PUT, 1, 0, 0), Err(low.into()));
-        assert_eq!(space.admit(OVERWRITE, 1, 0, 0), Err(low.into()));
-        assert_eq!(space.admit(Purpose::MakesRoom, 1, 0, 0), Ok(()));
+        assert_eq!(space.admit(PUT, 1, so_far(0, 0)), Err(low.into()));
+        assert_eq!(space.admit(OVERWRITE, 1, so_far(0, 0)), Err(low.into()));
+        assert_eq!(space.admit(Purpose::MakesRoom, 1, so_far(0, 0)), Ok(()));
     }
 
     #[test]
     fn over_a_bound_only_what_grows_is_refused() {
         let space = Space { memory_full: Some((7, 5)), ..Space::default() };
-        assert_eq!(space.admit(PUT, 1, 0, 0), Err(Refusal::MemoryFull { used: 7, bound: 5 }.into()));
-        assert_eq!(space.admit(OVERWRITE, 1, 0, 0), Ok(()));
+        assert_eq!(space.admit(PUT, 1, so_far(0, 0)), Err(Refusal::MemoryFull { used: 7, bound: 5 }.into()));
+        assert_eq!(space.admit(OVERWRITE, 1, so_far(0, 0)), Ok(()));
         let space = Space { max_data_bytes: 100, ..Space::default() };
-        assert_eq!(space.admit(PUT, 1, 30, 60), Ok(()));
-        assert_eq!(space.admit(PUT, 1, 31, 60), Err(Refusal::DataFull { live: 91, bound: 100 }.into()));
-        assert_eq!(space.admit(OVERWRITE, 1, 31, 200), Ok(()));
+        assert_eq!(space.admit(PUT, 1, so_far(30, 90)), Ok(()));
+        assert_eq!(space.admit(PUT, 1, so_far(31, 91)), Err(Refusal::DataFull { live: 91, bound: 100 }.into()));
+        assert_eq!(space.admit(OVERWRITE, 1, so_far(31, 231)), Ok(()));
     }
 }

@@ -12,7 +12,7 @@ use crate::core::op::{Condition, Expiry, Put};
 use crate::core::record::cache::{CacheRecord, PUT_OVERHEAD_BYTES, REVISION_BYTES};
 use crate::core::shard::machine::Machine;
 use crate::core::shard::overlay::{Covered, Staged, StagedEffect};
-use crate::core::shard::space::Purpose;
+use crate::core::shard::space::{Purpose, SoFar};
 use crate::core::types::{Millis, Offset, Revision};
 
 /// Where a key's live value stands.
@@ -207,7 +207,11 @@ impl Machine {
             return Err(StageError::Full);
         }
         let live = if self.space.max_data_bytes > 0 { self.index.view().live().bytes } else { 0 };
-        let admitted = self.space.admit(purpose, taken as u64, self.unappended_bytes() as u64, live);
+        let so_far = SoFar {
+            unappended: self.unappended_bytes() as u64,
+            held: live + (self.staged_bytes() + self.in_flight_bytes()) as u64,
+        };
+        let admitted = self.space.admit(purpose, taken as u64, so_far);
         self.room_wanted |= admitted == Err(StageError::Full);
         admitted?;
         if let Some(open) = self.open.take_if(|_| begins) {

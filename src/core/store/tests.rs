@@ -7,11 +7,15 @@ use crate::core::log::anchor::{ANCHOR_FILE, Anchor, AnchorRead, AnchorState};
 use crate::core::log::codec::{SECTOR_BYTES, Sector};
 use crate::core::log::disk::MemoryDisk;
 use crate::core::log::frame::{BatchBuilder, BatchType, Place};
+use crate::core::log::segment;
 use crate::core::log::start::LogStart;
 use crate::core::op::{Condition, Expiry, Put};
+use crate::core::record::control::{ControlRecord, Trim};
 use crate::core::routing::placement::{Placement, Spot};
 use crate::core::routing::router::Router;
+use crate::core::store::node::{NODE_FILE, shard_dir};
 use crate::core::types::{CacheName, Kind, Millis, ShardNo};
+use crate::core::types::{Index, SegmentNo};
 
 const ROOT: &str = "/data";
 
@@ -47,7 +51,7 @@ fn put(opened: &mut OpenShard, count: u8) {
 }
 
 fn dir() -> PathBuf {
-    Path::new(ROOT).join("caches").join(directory_name(&shard_id())).join("0")
+    shard_dir(Path::new(ROOT), &shard_id())
 }
 
 fn bytes_of(disk: &MemoryDisk, path: &Path) -> Vec<u8> {
@@ -66,10 +70,8 @@ fn numbers(disk: &MemoryDisk) -> Vec<u64> {
 }
 
 fn anchor(disk: &MemoryDisk) -> Anchor {
-    match Anchor::open(disk, &dir()).unwrap() {
-        AnchorRead::Sound(anchor) => anchor,
-        _ => panic!("the anchor is sound"),
-    }
+    let AnchorRead::Sound(state) = Anchor::read(disk, &dir()).unwrap() else { panic!("the anchor is sound") };
+    Anchor::open(disk, &dir(), &state).unwrap().unwrap()
 }
 
 /// Makes a directory say that an older or newer build wrote it.
@@ -86,7 +88,7 @@ fn rewrite_as(disk: &MemoryDisk, format: u32) {
         file.flush().unwrap();
     };
     for number in numbers(disk) {
-        rewrite(&dir().join(segment::file_name(crate::core::types::SegmentNo(number))), 0, 16);
+        rewrite(&dir().join(segment::file_name(SegmentNo(number))), 0, 16);
     }
     rewrite(&dir().join(ANCHOR_FILE), 0, 12);
     rewrite(&dir().join(ANCHOR_FILE), 4096, 12);
@@ -147,8 +149,10 @@ fn append_trim(disk: &MemoryDisk, start: &LogStart) {
         max_open_segments: 2,
         entropy: Arc::new(Entropy::seeded(4)),
     };
-    let (mut log, report) =
-        recover(Arc::new(disk.clone()), &dir(), options, |_| Ok(())).unwrap().into_writer().unwrap();
+    let (mut log, report) = recover(Arc::new(disk.clone()), &dir(), options, &Progress::default(), |_| Ok(()))
+        .unwrap()
+        .into_writer()
+        .unwrap();
     let trim = Trim {
         base_offset: start.offset,
         base_index: start.index,
@@ -168,7 +172,7 @@ fn append_trim(disk: &MemoryDisk, start: &LogStart) {
 
 /// Where the segment with this number begins.
 fn start_of(disk: &MemoryDisk, number: u64) -> LogStart {
-    let number = crate::core::types::SegmentNo(number);
+    let number = SegmentNo(number);
     let bytes = bytes_of(disk, &dir().join(segment::file_name(number)));
     match segment::SegmentHeader::decode(&bytes, &shard_id(), number) {
         segment::HeaderRead::Sound(header) => header.start(),

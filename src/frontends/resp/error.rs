@@ -9,6 +9,8 @@ use crate::core::error::{ReadError, Refusal};
 
 /// The text for a value or request that is longer than configured.
 pub const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+/// Redis's text while data is being opened.
+pub const LOADING: &str = "LOADING Redis is loading the dataset in memory";
 pub const SYNTAX: &str = "ERR syntax error";
 /// Redis's text for a write that would need more than `maxmemory`. Clients look for its beginning, and some for all of it.
 pub const OVER_THE_BOUND: &str = "OOM command not allowed when used memory > 'maxmemory'.";

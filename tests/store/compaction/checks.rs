@@ -88,15 +88,11 @@ fn nothing_below_the_base(world: &World, bed: &Bed) {
     assert!(files.len() <= held.len() + 1, "{files:?}");
 }
 
-fn anchor_of(disk: &MemoryDisk) -> Anchor {
-    match Anchor::open(disk, &shard_dir(disk)).expect("a sound disk") {
-        AnchorRead::Sound(anchor) => anchor,
+fn anchor_state(disk: &MemoryDisk) -> AnchorState {
+    match Anchor::read(disk, &shard_dir(disk)).expect("a sound disk") {
+        AnchorRead::Sound(state) => state,
         _ => panic!("an open log has a sound anchor"),
     }
-}
-
-fn anchor_state(disk: &MemoryDisk) -> AnchorState {
-    anchor_of(disk).state().clone()
 }
 
 /// Applies what the log holds from its base on to a fresh index, as a follower does that starts there; the whole state must
@@ -145,15 +141,16 @@ fn value_in(body: &[u8]) -> Vec<u8> {
 /// right after a trim; then once more after a power cut. Gives whether that was less than the true one knew.
 pub fn with_oldest_anchor(world: &World, applied: &State) -> bool {
     let world = world.with_disk(world.disk.after_kill());
-    let mut anchor = anchor_of(&world.disk);
-    let knew = anchor.state().commit_floor;
+    let state = anchor_state(&world.disk);
+    let anchor = Anchor::open(&world.disk, &shard_dir(&world.disk), &state).expect("a sound disk");
+    let mut anchor = anchor.expect("it still says that");
     let written = anchor.update_both(|state| {
         let before = BatchIndex(state.start.index.0 - 1);
         (state.commit_floor, state.flushed, state.flushed_next_offset) = (before, before, state.start.offset);
         state.clean_stop = false;
     });
     written.expect("a sound disk");
-    let told_less = knew > anchor.state().commit_floor;
+    let told_less = state.commit_floor > anchor.state().commit_floor;
     let next_offset = tail_of(&world.disk);
     let bed = world.open().expect("an old anchor is no damage");
     assert!(bed.report.unclean && bed.shard.frontier.applied_next() > next_offset);

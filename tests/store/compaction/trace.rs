@@ -114,6 +114,10 @@ impl Disk for Traced {
         Ok(self.file(path, self.disk.open(path)?, Inside::Other))
     }
 
+    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        self.disk.open_to_read(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.change(to, Inside::Other, || self.disk.rename(from, to))
     }
@@ -128,6 +132,10 @@ impl Disk for Traced {
 
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         self.trace.count(&self.disk, Inside::Other, || self.disk.lock(path))
+    }
+
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        self.disk.is_locked(path)
     }
 
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {

@@ -161,7 +161,7 @@ impl Model {
         let absent: Vec<_> =
             self.entries.iter().filter(|(_, entry)| entry.offset.0 < base).map(|(k, _)| k.clone()).collect();
         self.seen.trimmed_entries += absent.len() as u64;
-        absent.iter().for_each(|key| drop(self.entries.remove(key)));
+        self.entries.retain(|_, entry| entry.offset.0 >= base);
         self.zombies.extend(absent);
         (Offset(base), SegmentNo(number))
     }

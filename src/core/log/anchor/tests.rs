@@ -42,12 +42,16 @@ fn created() -> (MemoryDisk, Anchor) {
 }
 
 fn read(disk: &MemoryDisk) -> AnchorState {
-    match Anchor::open(disk, dir()).unwrap() {
-        AnchorRead::Sound(anchor) => anchor.state,
+    match Anchor::read(disk, dir()).unwrap() {
+        AnchorRead::Sound(state) => state,
         AnchorRead::Absent => panic!("absent"),
         AnchorRead::OtherFormat(format) => panic!("format {format}"),
         AnchorRead::Damaged => panic!("damaged"),
     }
+}
+
+fn reopened(disk: &MemoryDisk) -> Anchor {
+    Anchor::open(disk, dir(), &read(disk)).unwrap().expect("it still says that")
 }
 
 fn places(disk: &MemoryDisk) -> [[u8; SECTOR_BYTES]; 2] {
@@ -97,7 +101,7 @@ fn an_update_never_touches_the_newest_sound_place() {
     assert!(written.windows(2).all(|pair| pair[0] != pair[1]), "in turn: {written:?}");
     // Also the first write of a process that opened it.
     let before = places(&disk);
-    let AnchorRead::Sound(mut reopened) = Anchor::open(&disk, dir()).unwrap() else { panic!("it is sound") };
+    let mut reopened = reopened(&disk);
     flushed_to(&mut reopened, 9);
     assert_eq!(places(&disk)[written[5]], before[written[5]], "the newest place stays");
     assert_eq!(read(&disk).flushed, Index(9));
@@ -126,7 +130,7 @@ fn a_torn_newest_place_falls_back_to_the_one_before() {
         spoil(&disk, PLACES[(anchor.sequence % 2) as usize], tear);
         assert_eq!(read(&disk).flushed, Index(5));
         // And goes on from there, over the torn place.
-        let AnchorRead::Sound(mut fallen) = Anchor::open(&disk, dir()).unwrap() else { panic!("it is sound") };
+        let mut fallen = reopened(&disk);
         flushed_to(&mut fallen, 7);
         assert_eq!(read(&disk).flushed, Index(7));
     }
@@ -146,7 +150,7 @@ fn a_vote_stands_in_both_places_so_no_older_one_comes_back() {
 
 #[test]
 fn nothing_durable_is_absent_and_nothing_sound_is_damaged() {
-    let absent = |disk: &MemoryDisk| matches!(Anchor::open(disk, dir()).unwrap(), AnchorRead::Absent);
+    let absent = |disk: &MemoryDisk| matches!(Anchor::read(disk, dir()).unwrap(), AnchorRead::Absent);
     let disk = MemoryDisk::new();
     disk.create_dir(dir()).unwrap();
     assert!(absent(&disk));
@@ -156,7 +160,7 @@ fn nothing_durable_is_absent_and_nothing_sound_is_damaged() {
     assert!(absent(&disk), "zeros");
     let (disk, _) = created();
     spoil(&disk, PLACES[1], &[1; SECTOR_BYTES]);
-    assert!(matches!(Anchor::open(&disk, dir()).unwrap(), AnchorRead::Damaged));
+    assert!(matches!(Anchor::read(&disk, dir()).unwrap(), AnchorRead::Damaged));
 }
 
 #[test]
@@ -166,7 +170,7 @@ fn a_sound_place_of_another_format_is_not_overwritten() {
     sector.put_u32(8, FORMAT + 1);
     sector.seal(CRC_AT);
     spoil(&disk, PLACES[0], &sector.0);
-    assert!(matches!(Anchor::open(&disk, dir()).unwrap(), AnchorRead::OtherFormat(format) if format == FORMAT + 1));
+    assert!(matches!(Anchor::read(&disk, dir()).unwrap(), AnchorRead::OtherFormat(format) if format == FORMAT + 1));
 }
 
 #[test]

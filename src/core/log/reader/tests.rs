@@ -3,87 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::core::log::disk::{Disk, MemoryDisk};
+use crate::core::log::disk::{Counting, Disk};
 use crate::core::log::frame::{BATCH_HEADER_BYTES, BatchBuilder, BatchType, Place, seal_into};
 use crate::core::log::segment::{SEGMENT_HEADER_BYTES, file_name};
 use crate::core::types::{CacheName, Epoch, Kind, Millis, ShardId, ShardNo};
-
-/// A memory disk that knows how many of the files it opened are still open.
-struct Counting {
-    disk: MemoryDisk,
-    opened: AtomicU64,
-    open: Arc<()>,
-}
-
-struct CountedFile {
-    file: Arc<dyn DiskFile>,
-    _open: Arc<()>,
-}
-
-impl Counting {
-    fn open_now(&self) -> usize {
-        Arc::strong_count(&self.open) - 1
-    }
-}
-
-impl Disk for Counting {
-    fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let file = self.disk.open(path)?;
-        self.opened.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(CountedFile { file, _open: Arc::clone(&self.open) }))
-    }
-    fn create_dir(&self, dir: &Path) -> io::Result<()> {
-        self.disk.create_dir(dir)
-    }
-    fn list(&self, dir: &Path) -> io::Result<Vec<String>> {
-        self.disk.list(dir)
-    }
-    fn exists(&self, path: &Path) -> io::Result<bool> {
-        self.disk.exists(path)
-    }
-    fn create(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        self.disk.create(path)
-    }
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.disk.rename(from, to)
-    }
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.disk.remove(path)
-    }
-    fn flush_dir(&self, dir: &Path) -> io::Result<()> {
-        self.disk.flush_dir(dir)
-    }
-    fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
-        self.disk.lock(path)
-    }
-    fn free_bytes(&self, dir: &Path) -> io::Result<u64> {
-        self.disk.free_bytes(dir)
-    }
-}
-
-impl DiskFile for CountedFile {
-    fn read_at(&self, position: u64, into: &mut [u8]) -> io::Result<usize> {
-        self.file.read_at(position, into)
-    }
-    fn read_at_now(&self, position: u64, into: &mut [u8]) -> io::Result<usize> {
-        self.file.read_at_now(position, into)
-    }
-    fn write_at(&self, position: u64, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_at(position, bytes)
-    }
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
-    }
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
-    }
-    fn flush(&self) -> io::Result<()> {
-        self.file.flush()
-    }
-    fn forget_cached(&self) -> io::Result<()> {
-        self.file.forget_cached()
-    }
-}
 
 fn header(number: u64) -> SegmentHeader {
     SegmentHeader {
@@ -102,7 +25,7 @@ fn header(number: u64) -> SegmentHeader {
 
 /// `count` segments from number 1 on, each with one record whose body is the number of its segment.
 fn segments(count: u64, most: usize) -> (Arc<Counting>, Segments) {
-    let disk = Arc::new(Counting { disk: MemoryDisk::new(), opened: AtomicU64::new(0), open: Arc::new(()) });
+    let disk = Arc::new(Counting::default());
     let dir = PathBuf::from("/d");
     disk.create_dir(&dir).unwrap();
     let handles = Handles::new(Arc::clone(&disk) as Arc<dyn Disk>, dir.clone(), most);
@@ -115,7 +38,7 @@ fn segments(count: u64, most: usize) -> (Arc<Counting>, Segments) {
             Place { index: header.base_index, generation: Generation(1), durable: Index(0), committed: Index(0) };
         let mut bytes = header.encode().to_vec();
         seal_into(&mut bytes, &builder.finish(Millis(0)), place, header.salt).unwrap();
-        disk.create(&dir.join(file_name(header.number))).unwrap().write_at(0, &bytes).unwrap();
+        disk.disk.create(&dir.join(file_name(header.number))).unwrap().write_at(0, &bytes).unwrap();
         segments.push(Segment::sealed(&header, bytes.len() as u64, &handles));
     }
     (disk, segments)
@@ -151,7 +74,7 @@ fn a_segment_that_is_read_again_and_again_stays_open_while_others_come_and_go() 
         assert_eq!(read(&segments, 1), 1);
         assert_eq!(read(&segments, number), number);
     }
-    assert_eq!(disk.opened.load(Ordering::Relaxed), 50, "each once, the first one too");
+    assert_eq!(disk.opened(), 50, "each once, the first one too");
 }
 
 #[test]
@@ -200,7 +123,7 @@ fn a_held_segment_stays_readable_when_the_log_has_lost_it_and_its_name_is_gone()
 fn a_segment_that_nobody_holds_is_not_opened_to_be_dropped() {
     let (disk, segments) = segments(4, 4);
     segments.drop_below(SegmentNo(4)).unwrap();
-    assert_eq!((disk.opened.load(Ordering::Relaxed), segments.held().len()), (0, 1));
+    assert_eq!((disk.opened(), segments.held().len()), (0, 1));
 }
 
 #[test]

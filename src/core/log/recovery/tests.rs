@@ -58,6 +58,7 @@ fn segment(number: u64, base: u64, next: u64, previous_generation: u64) -> Segme
     };
     SegmentFacts {
         number: SegmentNo(number),
+        bytes: 4096,
         header: HeaderRead::Sound(header(number, base, previous_generation)),
         scan: Some(scan),
         content_behind_zeros: false,
@@ -65,7 +66,13 @@ fn segment(number: u64, base: u64, next: u64, previous_generation: u64) -> Segme
 }
 
 fn zeros(number: u64) -> SegmentFacts {
-    SegmentFacts { number: SegmentNo(number), header: HeaderRead::Zero, scan: None, content_behind_zeros: false }
+    SegmentFacts {
+        number: SegmentNo(number),
+        bytes: 4096,
+        header: HeaderRead::Zero,
+        scan: None,
+        content_behind_zeros: false,
+    }
 }
 
 /// Batches 2 to 4 in segment 1 and 5 to 7 in segment 2.
@@ -92,11 +99,14 @@ fn log(anchor: &AnchorFacts, segments: &[SegmentFacts]) -> LogFacts {
     LogFacts { anchor: anchor.clone(), below: Vec::new(), segments: segments.to_vec() }
 }
 
-/// Plans and expects a refusal; gives segment (0 is the anchor), byte and reason.
+/// Plans and expects a refusal by that row; gives segment (0 is the anchor), byte and reason.
 #[track_caller]
-fn refused(anchor: &AnchorFacts, segments: &[SegmentFacts]) -> (u64, u64, String) {
+fn refused(row: u8, anchor: &AnchorFacts, segments: &[SegmentFacts]) -> (u64, u64, String) {
     match plan(&log(anchor, segments)) {
-        Plan::Refuse(Damage { segment, at, what }) => (segment.unwrap_or_default().0, at, what),
+        Plan::Refuse(damage) => {
+            assert_eq!(damage.row, Row(row), "{}", damage.what);
+            (damage.segment.unwrap_or_default().0, damage.at, damage.what)
+        }
         other => panic!("this must be refused: {other:?}"),
     }
 }
@@ -158,7 +168,7 @@ fn r7_an_anchor_that_contradicts_itself_is_refused() {
         trimmed(|state| state.newest_segment = SegmentNo(1)),
         trimmed(|state| (state.start.index, state.commit_floor) = (Index(0), Index(0))),
     ] {
-        let (segment, at, what) = refused(&anchor, &two_segments()[1..]);
+        let (segment, at, what) = refused(7, &anchor, &two_segments()[1..]);
         assert_eq!((segment, at), (0, 0));
         assert!(what.contains("which cannot be"), "{what}");
     }
@@ -183,12 +193,12 @@ fn r11_the_first_segment_begins_exactly_where_the_log_does() {
         (start(&|start| start.index = Index(4)), two_segments()[1..].to_vec()),
     ];
     for (anchor, segments) in cases {
-        let (segment, at, what) = refused(&anchor, &segments);
+        let (segment, at, what) = refused(11, &anchor, &segments);
         assert_eq!((segment, at), (segments[0].number.0, 0));
         assert!(what.contains("but the log begins at"), "{what}");
     }
     // The segment the log begins with is gone, and nothing is left.
-    assert!(refused(&trimmed(|_| {}), &[]).2.contains("segment 2 was begun"));
+    assert!(refused(15, &trimmed(|_| {}), &[]).2.contains("segment 2 was begun"));
 }
 
 #[test]
@@ -200,17 +210,17 @@ fn r4_where_nothing_was_ever_flushed_a_new_log_begins() {
 
 #[test]
 fn r5_data_without_an_anchor_is_refused() {
-    let (segment, at, what) = refused(&AnchorFacts::Absent, &two_segments());
+    let (segment, at, what) = refused(5, &AnchorFacts::Absent, &two_segments());
     assert_eq!((segment, at), (2, 0));
     assert!(what.contains("anchor"), "{what}");
     let damaged = SegmentFacts { header: HeaderRead::Damaged("rot"), ..zeros(1) };
-    assert_eq!(refused(&AnchorFacts::Absent, &[damaged, zeros(2)]).0, 1);
+    assert_eq!(refused(5, &AnchorFacts::Absent, &[damaged, zeros(2)]).0, 1);
 }
 
 #[test]
 fn r6_an_anchor_without_a_sound_place_is_refused_with_and_without_segments() {
     for segments in [Vec::new(), two_segments()] {
-        let (segment, at, what) = refused(&AnchorFacts::Damaged, &segments);
+        let (segment, at, what) = refused(6, &AnchorFacts::Damaged, &segments);
         assert_eq!((segment, at), (0, 0));
         assert!(what.contains("two places"), "{what}");
     }
@@ -224,7 +234,7 @@ fn r3_zeros_for_a_header_with_something_behind_them_are_refused_wherever_they_ar
     for (anchor, segments) in
         [(sound(|_| {}), newest), (sound(|_| {}), vec![lost(3)]), (AnchorFacts::Absent, vec![lost(3)])]
     {
-        let (segment, at, what) = refused(&anchor, &segments);
+        let (segment, at, what) = refused(3, &anchor, &segments);
         assert_eq!((segment, at), (3, 0));
         assert!(what.contains("header is zeros"), "{what}");
     }
@@ -245,7 +255,7 @@ fn r8_files_made_ahead_are_removed_and_hold_nothing() {
 #[test]
 fn r8_a_newest_segment_that_became_zeros_is_refused_when_the_anchor_notes_its_batches() {
     let segments = [segment(1, 2, 5, 1), zeros(2)];
-    let (segment, _, what) = refused(&sound(|state| state.flushed = Index(6)), &segments);
+    let (segment, _, what) = refused(15, &sound(|state| state.flushed = Index(6)), &segments);
     assert_eq!(segment, 1);
     assert!(what.contains("batch 6 was flushed"), "{what}");
 }
@@ -255,13 +265,13 @@ fn r9_a_header_that_is_neither_zeros_nor_sound_is_refused_also_in_the_newest_seg
     for at in 0..2 {
         let mut segments = two_segments();
         segments[at] = SegmentFacts { header: HeaderRead::Damaged("rot"), scan: None, ..segments[at].clone() };
-        assert_eq!(refused(&sound(|_| {}), &segments), (at as u64 + 1, 0, "rot".into()));
+        assert_eq!(refused(9, &sound(|_| {}), &segments), (at as u64 + 1, 0, "rot".into()));
     }
 }
 
 #[test]
 fn r10_a_header_of_zeros_before_a_later_segment_is_refused() {
-    let (segment, at, what) = refused(&sound(|_| {}), &[zeros(1), segment(2, 5, 8, 3)]);
+    let (segment, at, what) = refused(10, &sound(|_| {}), &[zeros(1), segment(2, 5, 8, 3)]);
     assert_eq!((segment, at), (1, 0));
     assert!(what.contains("later segment"), "{what}");
 }
@@ -280,7 +290,7 @@ fn r12_a_segment_that_does_not_begin_where_the_one_before_ended_is_refused() {
     let generation = other(&|header| header.previous_generation = Generation(2));
     let middle_gone = vec![first.clone(), segment(3, 8, 9, 3)];
     for segments in [gap, offset, generation, middle_gone] {
-        let (segment, at, what) = refused(&sound(|_| {}), &segments);
+        let (segment, at, what) = refused(12, &sound(|_| {}), &segments);
         assert_eq!((segment, at), (segments[segments.len() - 1].number.0, 0));
         assert!(what.contains("begins at batch") && what.contains("before it ends"), "{what}");
     }
@@ -289,13 +299,13 @@ fn r12_a_segment_that_does_not_begin_where_the_one_before_ended_is_refused() {
 #[test]
 fn r13_an_unfinished_batch_anywhere_but_at_the_end_of_the_newest_segment_is_refused() {
     let segments = with_end(two_segments(), 0, torn(true, None));
-    assert_eq!(refused(&sound(|_| {}), &segments), (1, 900, "not whole".into()));
+    assert_eq!(refused(13, &sound(|_| {}), &segments), (1, 900, "not whole".into()));
 }
 
 #[test]
 fn r13_what_no_power_cut_can_leave_is_refused_also_at_the_end() {
     let segments = with_end(two_segments(), 1, torn(false, None));
-    assert_eq!(refused(&sound(|_| {}), &segments), (2, 900, "not whole".into()));
+    assert_eq!(refused(13, &sound(|_| {}), &segments), (2, 900, "not whole".into()));
 }
 
 #[test]
@@ -320,12 +330,12 @@ fn r15_a_missing_batch_that_anything_says_was_flushed_is_refused() {
         (sound(|state| state.flushed = Index(8)), with_end(two_segments(), 1, torn(true, None))),
     ];
     for (anchor, segments) in cases {
-        let (segment, at, what) = refused(&anchor, &segments);
+        let (segment, at, what) = refused(15, &anchor, &segments);
         assert_eq!((segment, at), (2, 900));
         assert!(what.contains("ends with batch 7") && what.contains("batch 8 was flushed"), "{what}");
     }
     // With nothing left at all there is no segment to name.
-    assert_eq!(refused(&sound(|state| state.flushed = Index(2)), &[]).0, 0);
+    assert_eq!(refused(15, &sound(|state| state.flushed = Index(2)), &[]).0, 0);
     // Exactly what is proved flushed is there: it opens.
     opened(&sound(|state| state.flushed = Index(7)), &with_end(two_segments(), 1, torn(true, Some(7))));
 }
@@ -335,7 +345,7 @@ fn r15_a_segment_that_was_begun_and_is_gone_is_refused() {
     let begun = |number| sound(move |state| state.newest_segment = SegmentNo(number));
     opened(&begun(2), &two_segments());
     for (segments, newest) in [(two_segments(), 3), (vec![zeros(1)], 1), (Vec::new(), 1)] {
-        let (_, _, what) = refused(&begun(newest), &segments);
+        let (_, _, what) = refused(15, &begun(newest), &segments);
         assert!(what.contains("was begun"), "{what}");
     }
 }
@@ -345,7 +355,7 @@ fn r16_after_a_clean_stop_the_log_ends_exactly_where_the_anchor_says() {
     let clean = |flushed| sound(move |state| (state.clean_stop, state.flushed) = (true, Index(flushed)));
     let torn_end = with_end(two_segments(), 1, torn(true, None));
     for (flushed, segments) in [(6, two_segments()), (7, torn_end)] {
-        let (segment, at, what) = refused(&clean(flushed), &segments);
+        let (segment, at, what) = refused(16, &clean(flushed), &segments);
         assert_eq!((segment, at), (2, 900));
         assert!(what.contains("stopped cleanly"), "{what}");
     }
@@ -355,7 +365,7 @@ fn r16_after_a_clean_stop_the_log_ends_exactly_where_the_anchor_says() {
 
 #[test]
 fn r17_a_generation_that_nobody_voted_for_is_refused() {
-    let (segment, at, what) = refused(&sound(|state| state.generation = Generation(2)), &two_segments());
+    let (segment, at, what) = refused(17, &sound(|state| state.generation = Generation(2)), &two_segments());
     assert_eq!((segment, at), (2, 900));
     assert!(what.contains("generation 3"), "{what}");
     opened(&sound(|state| state.generation = Generation(4)), &two_segments());

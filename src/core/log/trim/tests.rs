@@ -13,6 +13,7 @@ use crate::core::log::frame::{BatchBuilder, BatchType, Place};
 use crate::core::log::open::{FIRST_INDEX, FIRST_OFFSET, OpenReport, recover};
 use crate::core::log::reader::Wait;
 use crate::core::log::writer::LogOptions;
+use crate::core::progress::Progress;
 use crate::core::types::{CacheName, Generation, Kind, Location, Millis, Offset, ShardId, ShardNo};
 
 const SEGMENT_BYTES: u32 = 4096;
@@ -35,11 +36,14 @@ fn options(policy: FsyncPolicy) -> LogOptions {
 /// Opens the log; gives the indexes it holds too.
 fn open(disk: &MemoryDisk, policy: FsyncPolicy) -> Result<(LogWriter, OpenReport, Vec<u64>), OpenError> {
     let mut found = Vec::new();
-    let recovered = recover(Arc::new(disk.clone()), dir(), options(policy), |batch| {
+    let progress = Progress::default();
+    let recovered = recover(Arc::new(disk.clone()), dir(), options(policy), &progress, |batch| {
         found.push(batch.header.index.0);
         Ok(())
     })?;
-    found.extend(recovered.uncommitted.iter().map(|batch| batch.header.index.0));
+    found.extend(recovered.survey.uncommitted.iter().map(|batch| batch.header.index.0));
+    let (total, done) = progress.read();
+    assert_eq!(total, done, "what is read is told");
     let (log, report) = recovered.into_writer()?;
     Ok((log, report, found))
 }
