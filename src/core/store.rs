@@ -20,7 +20,7 @@ use crate::core::limits::{
     DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, segment_bytes_for,
 };
 use crate::core::log::disk::Disk;
-use crate::core::log::open::{OpenReport, recover};
+use crate::core::log::open::{FIRST_OFFSET, OpenReport, recover};
 use crate::core::log::trim::Removal;
 use crate::core::log::writer::LogOptions;
 use crate::core::log::{FORMAT, FsyncPolicy};
@@ -34,6 +34,7 @@ use crate::core::shard::spare::lacks_room;
 use crate::core::store::node::{LOCK_FILE, Node};
 use crate::core::store::replay::Replayed;
 use crate::core::types::ShardId;
+use crate::teeth::{Tooth, bites};
 
 pub mod node;
 pub mod replay;
@@ -199,6 +200,7 @@ impl Store {
         };
         let broken = |what: String| OpenError::Damaged { path: dir.to_owned(), at: 0, what };
         let consensus = Consensus::start(&start).map_err(broken)?;
+        let restarts = bites(Tooth::OffsetsRestart) && index.view().is_empty();
         let machine = Machine::new(MachineStart {
             id: id.clone(),
             bounds: Bounds::of(self.options.max_value_bytes, segment_bytes),
@@ -209,7 +211,7 @@ impl Store {
                 .map(|found| (found.header, Bytes::from(found.bytes), found.location))
                 .collect(),
             applied_next: replayed.applied_next,
-            next_offset: log.tail().next_offset,
+            next_offset: if restarts { FIRST_OFFSET } else { log.tail().next_offset },
             flushed: log.flushed(),
             // Not only when it is new: an earlier process may have died between choosing it and logging it.
             epoch: report.epoch,

@@ -76,12 +76,21 @@ impl World {
     }
 
     pub fn open_store(&self) -> Result<Store, OpenError> {
-        let (disk, entropy) = (Arc::new(self.disk.clone()), Arc::clone(&self.entropy));
-        Store::open(disk, Path::new(ROOT), self.options.clone(), Arc::clone(&self.clock) as Arc<dyn Clock>, entropy)
+        self.open_store_on(Arc::new(self.disk.clone()))
+    }
+
+    fn open_store_on(&self, disk: Arc<dyn Disk>) -> Result<Store, OpenError> {
+        let (clock, entropy) = (Arc::clone(&self.clock) as Arc<dyn Clock>, Arc::clone(&self.entropy));
+        Store::open(disk, Path::new(ROOT), self.options.clone(), clock, entropy)
     }
 
     pub fn open(&self) -> Result<Bed, OpenError> {
-        let mut store = self.open_store()?;
+        self.open_on(Arc::new(self.disk.clone()))
+    }
+
+    /// Opens through another door to this world's disk.
+    pub fn open_on(&self, disk: Arc<dyn Disk>) -> Result<Bed, OpenError> {
+        let mut store = self.open_store_on(disk)?;
         let OpenShard { shard, driver, housekeeper, report } = store.open_shard(&shard_id())?;
         let router = Arc::new(Router::default());
         router.publish(Placement::default().with(Kind::Cache, CacheName::default_cache(), vec![Spot::Here]));
@@ -122,28 +131,36 @@ pub fn bytes_of(disk: &MemoryDisk, path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// The newest epoch that a control record of the log names.
-pub fn logged_epoch(disk: &MemoryDisk) -> Option<Epoch> {
-    let mut newest = None;
+/// Hands every sound batch that stands on the disk to `visit`, oldest first, with the number of its segment.
+pub fn each_batch(disk: &MemoryDisk, mut visit: impl FnMut(SegmentNo, &ScannedBatch<'_>)) {
     for (number, path) in segment_files(disk) {
         let HeaderRead::Sound(header) = SegmentHeader::decode(&bytes_of(disk, &path), &shard_id(), number) else {
             continue;
         };
         let file = disk.open(&path).expect("it is there");
         let found = scan(&*file, &header, |batch: ScannedBatch<'_>| -> std::io::Result<()> {
-            for record in records(&batch.header, batch.bytes).filter(|_| batch.header.batch_type == BatchType::Control)
-            {
-                match ControlRecord::decode(record.body) {
-                    Ok(ControlRecord::Epoch(epoch)) => newest = Some(epoch),
-                    // The record that named it may be gone.
-                    Ok(ControlRecord::Trim(trim)) => newest = Some(trim.epoch),
-                    _ => {}
-                }
-            }
+            visit(number, &batch);
             Ok(())
         });
         found.expect("a sound disk");
     }
+}
+
+/// The record that a control batch holds.
+pub fn control_of(batch: &ScannedBatch<'_>) -> Option<ControlRecord> {
+    let mut all = records(&batch.header, batch.bytes).filter(|_| batch.header.batch_type == BatchType::Control);
+    all.next().and_then(|record| ControlRecord::decode(record.body).ok())
+}
+
+/// The newest epoch that a control record of the log names.
+pub fn logged_epoch(disk: &MemoryDisk) -> Option<Epoch> {
+    let mut newest = None;
+    each_batch(disk, |_, batch| match control_of(batch) {
+        Some(ControlRecord::Epoch(epoch)) => newest = Some(epoch),
+        // The record that named it may be gone.
+        Some(ControlRecord::Trim(trim)) => newest = Some(trim.epoch),
+        _ => {}
+    });
     newest
 }
 

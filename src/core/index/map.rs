@@ -10,6 +10,7 @@ use crate::core::index::slab::{Slab, Slot, SlotId};
 use crate::core::index::sort::sorted;
 use crate::core::index::table::Tables;
 use crate::core::types::{Millis, Offset, SegmentNo};
+use crate::teeth::{Tooth, bites};
 
 #[derive(Default)]
 pub(super) struct Map {
@@ -33,7 +34,12 @@ impl Map {
 
     pub fn get(&self, key: &[u8]) -> Option<Entry> {
         let id = self.tables.find(self.tables.hash(key), key, &self.slab)?;
-        Some(self.slab.slot(id)).filter(|slot| self.holds(slot)).map(Slot::entry)
+        Some(self.slab.slot(id)).filter(|slot| self.shows(slot)).map(Slot::entry)
+    }
+
+    /// Whether readers find the slot's record.
+    pub fn shows(&self, slot: &Slot) -> bool {
+        self.holds(slot) || bites(Tooth::ReadBelowBase)
     }
 
     /// Whether the log still has the slot's record.

@@ -102,7 +102,7 @@ impl View<'_> {
     /// Every key with its entry, in no order.
     pub fn iter(&self) -> impl Iterator<Item = (&[u8], Entry)> {
         let slots = self.0.slab.iter().map(|(_, slot)| slot);
-        slots.filter(|slot| self.0.holds(slot)).map(|slot| (slot.key(), slot.entry()))
+        slots.filter(|slot| self.0.shows(slot)).map(|slot| (slot.key(), slot.entry()))
     }
 
     /// The keys that begin with `prefix`, in their order.
@@ -125,7 +125,7 @@ impl View<'_> {
         let beyond = after.filter(|after| *after >= prefix);
         let ids = order.range(beyond.unwrap_or(prefix), beyond.is_some(), &self.0.slab);
         let slots = Ahead::new(ids.map(|id| self.0.slab.slot(id)), move |slot| slot.key().starts_with(prefix));
-        slots.filter(|slot| self.0.holds(slot)).map(|slot| (slot.key(), slot.entry()))
+        slots.filter(|slot| self.0.shows(slot)).map(|slot| (slot.key(), slot.entry()))
     }
 }
 

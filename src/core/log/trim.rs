@@ -13,6 +13,7 @@ use crate::core::log::segment;
 use crate::core::log::start::LogStart;
 use crate::core::log::writer::LogWriter;
 use crate::core::types::{Index, SegmentNo};
+use crate::teeth::{Tooth, bites};
 
 /// The files that a trim left without a use. They may be removed on another thread and in any order: should the process
 /// die first, the next open removes them.
@@ -81,11 +82,15 @@ impl LogWriter {
     }
 
     fn try_trim(&mut self, start: &LogStart) -> io::Result<Removal> {
-        let mut removal = Removal { disk: Arc::clone(&self.disk), dir: self.dir.clone(), files: Vec::new() };
-        if start.index <= self.anchor.state().start.index {
-            return Ok(removal);
+        // By segment, not by index: one that was begun and holds no batch has the same index as the next.
+        if self.segments.first().is_none_or(|first| start.segment <= first.number) {
+            return Ok(self.removal(Vec::new()));
         }
         assert_eq!(self.start_of(start.segment).as_ref(), Some(start), "a log begins where one of its segments does");
+        if bites(Tooth::UnlinkBeforeFlush) {
+            let files = self.lose_below(start.segment)?;
+            self.removal(files).carry_out()?;
+        }
         if self.has_unflushed()
             && let Some(file) = self.flush_target()
         {
@@ -98,11 +103,20 @@ impl LogWriter {
             noted.write(state);
             state.start = start.clone();
         })?;
-        for segment in self.segments.drop_below(start.segment)? {
-            self.sealed_bytes -= segment.bytes();
-            removal.files.push((segment.number, segment.bytes()));
-        }
-        Ok(removal)
+        let files = self.lose_below(start.segment)?;
+        Ok(self.removal(files))
+    }
+
+    fn removal(&self, files: Vec<(SegmentNo, u64)>) -> Removal {
+        Removal { disk: Arc::clone(&self.disk), dir: self.dir.clone(), files }
+    }
+
+    /// Forgets the segments below `first`; gives their files.
+    fn lose_below(&mut self, first: SegmentNo) -> io::Result<Vec<(SegmentNo, u64)>> {
+        let lost = self.segments.drop_below(first)?;
+        let files: Vec<(SegmentNo, u64)> = lost.iter().map(|segment| (segment.number, segment.bytes())).collect();
+        self.sealed_bytes -= files.iter().map(|(_, bytes)| bytes).sum::<u64>();
+        Ok(files)
     }
 }
 

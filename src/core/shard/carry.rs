@@ -15,6 +15,7 @@ use crate::core::shard::overlay::Covered;
 use crate::core::shard::space::Purpose;
 use crate::core::shard::stage::{StageError, carried_bytes};
 use crate::core::types::{Generation, Millis, Offset, Revision};
+use crate::teeth::{Tooth, bites};
 
 /// A record that was live when compaction read it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,11 +90,9 @@ impl Machine {
             Ok(CacheRecord::Carried { key, value, expires_at, revision }) => (key, value, expires_at, revision),
             _ => return Ok(None),
         };
-        if self.overlay.get(key) != Covered::No {
-            return Ok(None);
-        }
         let entry = self.index.view().get(key);
-        if entry.is_none_or(|entry| entry.offset != candidate.offset) {
+        let named = entry.is_some_and(|entry| entry.offset == candidate.offset);
+        if !(named && self.overlay.get(key) == Covered::No || bites(Tooth::CarryUnconditionally)) {
             return Ok(None);
         }
         if expires_at.has_lapsed(now) {
@@ -113,7 +112,7 @@ impl Machine {
     pub fn stage_trim(&mut self, generation: Generation, start: &LogStart, now: Millis) -> Result<Offset, PassError> {
         self.admit_pass(generation)?;
         let live = self.index.view().live_below(start.segment).entries;
-        if live > 0 {
+        if live > 0 && !bites(Tooth::TrimWithoutVerifying) {
             return Err(PassError::StillLive(live));
         }
         let trim = Trim {

@@ -196,13 +196,16 @@ impl Machine {
         if bytes > bound {
             return Err(Refusal::BatchTooLarge { bytes, bound }.into());
         }
-        if self.staged_bytes() > 0 && self.staged_bytes() + bytes > self.bounds.max_staged_bytes {
-            return Err(StageError::Full);
-        }
         // A batch is bounded, and never split afterwards: the next one begins here.
         let is_full = |open: &BatchBuilder| open.len() + bytes + BATCH_ALIGN > self.bounds.max_batch_bytes;
         let begins = self.open.as_ref().is_none_or(is_full);
-        let taken = bytes + BATCH_ALIGN + if begins { BATCH_HEADER_BYTES } else { 0 };
+        // The padding of the batch that ends and the header of the next one count, too: what room was made for here must
+        // not find it gone half-way.
+        let ends = if begins && self.open.is_some() { BATCH_ALIGN } else { 0 };
+        let taken = bytes + BATCH_ALIGN + if begins { ends + BATCH_HEADER_BYTES } else { 0 };
+        if self.staged_bytes() > 0 && self.staged_bytes() + taken > self.bounds.max_staged_bytes {
+            return Err(StageError::Full);
+        }
         let live = if self.space.max_data_bytes > 0 { self.index.view().live().bytes } else { 0 };
         let so_far = SoFar {
             unappended: self.unappended_bytes() as u64,
