@@ -129,6 +129,13 @@ pub const CLOCK_CLOSE_ENOUGH_MS: u64 = 2;
 /// Bytes of values that are kept in memory beside the log unless the configuration says otherwise.
 pub const DEFAULT_VALUE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
+/// The longest value that is kept in memory, in bytes: what a hit saves of a longer one is little beside sending it, and
+/// what it pushes out is much.
+pub const MAX_CACHED_VALUE_BYTES: usize = 16 * 1024;
+
+/// Bytes that a value kept in memory costs beside its own, as the process's memory shows it.
+pub const CACHED_VALUE_OVERHEAD_BYTES: usize = 128;
+
 /// Sealed segments of one log whose files are open at a time, unless whoever opens the log says otherwise.
 pub const DEFAULT_MAX_OPEN_SEGMENTS: usize = 32;
 

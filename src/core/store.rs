@@ -34,6 +34,7 @@ use crate::core::shard::spare::lacks_room;
 use crate::core::store::node::{LOCK_FILE, Node};
 use crate::core::store::replay::Replayed;
 use crate::core::types::ShardId;
+use crate::core::values::Values;
 use crate::teeth::{Tooth, bites};
 
 pub mod node;
@@ -87,6 +88,7 @@ pub struct Store {
     clock: Arc<dyn Clock>,
     entropy: Arc<Entropy>,
     node: Node,
+    values: Arc<Values>,
     _lock: Box<dyn Send + Sync>,
 }
 
@@ -132,7 +134,8 @@ impl Store {
                 node
             }
         };
-        Ok(Self { disk, root: root.to_owned(), options, clock, entropy, node, _lock: lock })
+        let values = Values::new(options.value_cache_bytes);
+        Ok(Self { disk, root: root.to_owned(), options, clock, entropy, node, values, _lock: lock })
     }
 
     /// Opens a shard, creating it if `node.toml` does not know it yet, and makes this broker its owner.
@@ -219,7 +222,10 @@ impl Store {
             segments: log.segments(),
             max_data_bytes: self.options.max_data_bytes,
         });
-        let shard = Arc::new(Shard::new(machine, log.segments()).with_memory_bound(self.options.memory));
+        let shard = Arc::new(
+            Shard::new(machine, log.segments(), self.values.of_shard(report.epoch))
+                .with_memory_bound(self.options.memory),
+        );
         let mut driver = Driver::new(Arc::clone(&shard), log, policy, Arc::clone(&self.clock));
         shard.machine().campaign().map_err(broken)?;
         driver.run_to_idle().map_err(|error| match error {
