@@ -215,7 +215,7 @@ impl<'t> Turn<'t> {
             for key in keys.clone().filter(here) {
                 let (outcome, hold) = self.write(key, |machine, now| {
                     if !room_made {
-                        machine.make_room(Purpose::MakesRoom, bytes, now)?;
+                        machine.make_room(Purpose::Delete, bytes, now)?;
                     }
                     machine.delete(key, now)
                 })?;

@@ -91,6 +91,12 @@ pub const MAX_PASS_ROUNDS: u32 = 3;
 /// The free-space floor unless the configuration sets it, in segments: room for what the next pass carries and for deletes.
 pub const LEAST_FLOOR_SEGMENTS: u64 = 2;
 
+/// Puts leave this part of a segment unused, so that deletes go on when the disk was filled by somebody else.
+pub const PUT_RESERVE_DIVISOR: u64 = 16;
+
+/// Deletes and carries leave this part of a segment unused: enough for the trims of many passes.
+pub const TRIM_RESERVE_DIVISOR: u64 = 1024;
+
 /// How often a shard's housekeeping looks at the disk, the sweep and the size of the log, in milliseconds.
 pub const HOUSEKEEPING_INTERVAL_MS: u64 = 1_000;
 

@@ -131,7 +131,7 @@ fn a_limit_on_file_sizes_is_told_and_not_a_silent_death() {
 }
 
 /// A shell that sets a limit and then becomes the broker.
-fn limited(limit: &str) -> Vec<OsString> {
+pub fn limited(limit: &str) -> Vec<OsString> {
     let script = format!("ulimit {limit} && exec \"$@\"");
     ["sh", "-c", &script, "sh"].map(OsString::from).into()
 }

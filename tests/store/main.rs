@@ -12,6 +12,7 @@ mod script;
 
 mod compaction;
 mod damage;
+mod expiry;
 mod failures;
 mod group_commit;
 mod inspect;

@@ -147,9 +147,9 @@ impl Recovered {
     fn repair(self, plan: &OpenPlan) -> Result<(LogWriter, OpenReport), OpenError> {
         let mut anchor = self.open_anchor()?;
         if !plan.below.is_empty() {
-            // The trim may have ended between the anchor's two places: none may tell of a start whose files are gone.
+            // The trim may have ended between the anchor's two places: the other learns the start before its files go.
             anchor
-                .update_both(|_| {})
+                .update(|_| {})
                 .map_err(OpenError::unusable(self.dir.join(ANCHOR_FILE), "writing where the log begins"))?;
             self.remove(&plan.below)?;
         }

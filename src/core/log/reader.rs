@@ -231,6 +231,12 @@ impl Segments {
         self.look().clone()
     }
 
+    /// How many there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.look().len()
+    }
+
     /// The oldest.
     #[must_use]
     pub fn first(&self) -> Option<Arc<Segment>> {

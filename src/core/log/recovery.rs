@@ -210,7 +210,11 @@ fn contradiction(state: &AnchorState) -> Option<String> {
     Some(format!(
         "it says that the log begins at batch {} in segment {}, that segment {} is the newest, and that all is committed up \
          to batch {} and flushed up to batch {}, which cannot be",
-        start.index.0, start.segment.0, newest_segment.0, commit_floor.0, flushed.0
+        start.index.0,
+        start.segment.0.max(1),
+        newest_segment.0,
+        commit_floor.0,
+        flushed.0
     ))
 }
 

@@ -32,6 +32,12 @@ impl Removal {
         self.files.is_empty()
     }
 
+    /// What the files take.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.files.iter().map(|(_, bytes)| bytes).sum()
+    }
+
     /// Removes the files and flushes the directory; gives the bytes they took.
     ///
     /// # Errors

@@ -113,6 +113,12 @@ impl SpareOrder {
         Ok(Progress::Done(Spare { number: self.number, bytes: self.bytes, file }))
     }
 
+    /// Bytes that are still to be filled.
+    #[must_use]
+    pub fn unfilled_bytes(&self) -> u64 {
+        self.bytes - self.begun.as_ref().map_or(0, |(_, filled)| *filled)
+    }
+
     fn path(&self) -> PathBuf {
         self.dir.join(segment::file_name(self.number))
     }
@@ -365,6 +371,12 @@ impl LogWriter {
     pub fn disk_bytes(&self) -> u64 {
         let active = self.active.as_ref().map_or(0, |active| active.capacity);
         self.sealed_bytes + active + self.spare.as_ref().map_or(0, |spare| spare.bytes)
+    }
+
+    /// Bytes of a segment file that is made now.
+    #[must_use]
+    pub fn segment_bytes(&self) -> u64 {
+        u64::from(self.options.segment_bytes)
     }
 
     /// Bytes of batches that fit into the active segment.

@@ -6,8 +6,9 @@
 
 use std::collections::VecDeque;
 
+use crate::core::limits::CARRY_MOST_PIECE_BYTES;
 use crate::core::log::start::LogStart;
-use crate::core::record::cache::CacheRecord;
+use crate::core::record::cache::{CacheRecord, REVISION_BYTES};
 use crate::core::record::control::{ControlRecord, Trim};
 use crate::core::shard::machine::Machine;
 use crate::core::shard::overlay::Covered;
@@ -100,7 +101,7 @@ impl Machine {
         }
         let bytes = carried_bytes(key.len() + value.len());
         let record = CacheRecord::Carried { key, value, expires_at, revision };
-        let (offset, _, _) = self.push(record, Purpose::MakesRoom, bytes, now)?;
+        let (offset, _, _) = self.push(record, Purpose::Carry, bytes, now)?;
         Ok(Some((offset, bytes)))
     }
 
@@ -124,6 +125,15 @@ impl Machine {
         };
         self.make_room(Purpose::MakesRoom, TRIM_BYTES, now)?;
         Ok(self.stage_control(&ControlRecord::Trim(trim), now))
+    }
+
+    /// What the next pass may take: what is live in the oldest segment, what carries are longer than the puts they copy, there
+    /// and a little further on, and what is lost where one segment ends and another begins.
+    pub(super) fn next_pass_bytes(&self) -> u64 {
+        let Some((oldest, _)) = self.segments.oldest_sealed() else { return 0 };
+        let view = self.index.view();
+        let longer = view.live().entries * REVISION_BYTES as u64;
+        view.live_of(oldest.number).bytes + longer.min(oldest.bytes() / 2) + 2 * CARRY_MOST_PIECE_BYTES
     }
 
     fn admit_pass(&self, generation: Generation) -> Result<(), PassError> {

@@ -171,7 +171,7 @@ impl Driver {
         if self.reserves
             && let Some(order) = self.spare_wanted()
         {
-            self.spares.make_here(order);
+            self.spares.make_here(order, &self.shard);
             self.take_spare()?;
         }
         self.tell_space();
@@ -237,6 +237,8 @@ impl Driver {
         let now = self.clock.now();
         for order in &work.append {
             let location = self.log.append(&order.bytes, order.place, now).map_err(DriverError::Log)?;
+            // Room first, then what takes it: in between it is counted twice, never not at all.
+            self.tell_space();
             self.shard.machine().appended(order.place.index, location);
             self.counts.batches.fetch_add(1, Ordering::Relaxed);
             self.counts.bytes.fetch_add(order.bytes.len() as u64, Ordering::Relaxed);
@@ -244,7 +246,6 @@ impl Driver {
         if self.unflushed_since.is_none() && self.log.has_unflushed() {
             self.unflushed_since = Some(now);
         }
-        self.tell_space();
         Ok(())
     }
 
@@ -252,13 +253,19 @@ impl Driver {
     fn tell_space(&self) {
         let (active_bytes, spare_bytes) = (self.log.active_left(), self.log.spare_left());
         if self.reserves {
-            let spare_may_come = !self.spares.is_out_of_room();
-            self.shard.machine().space().allocated = Some(Allocated { active_bytes, spare_bytes, spare_may_come });
+            self.shard.machine().space().allocated = Some(Allocated {
+                active_bytes,
+                spare_bytes,
+                coming_bytes: self.spares.coming_bytes(),
+                spare_may_come: !self.spares.is_out_of_room(),
+                segment_bytes: self.log.segment_bytes(),
+            });
         }
         let counters = &self.shard.counters;
-        let disk_bytes = self.log.disk_bytes();
+        let disk_bytes = self.log.disk_bytes() + self.spares.ordered_bytes();
         counters.log_bytes.store(self.log.log_bytes(), Ordering::Relaxed);
         counters.disk_bytes.store(disk_bytes, Ordering::Relaxed);
+        counters.segments.store(self.shard.segments.count() as u64, Ordering::Relaxed);
         counters.next_offset.store(self.log.tail().next_offset.0, Ordering::Relaxed);
         counters.base_offset.store(self.log.anchor().state().start.offset.0, Ordering::Relaxed);
     }
@@ -287,6 +294,7 @@ impl Driver {
         if !self.log.has_unflushed() {
             self.unflushed_since = None;
         }
+        self.shard.leaving_bytes.fetch_add(removal.bytes(), Ordering::Relaxed);
         self.removals.push(removal);
         self.tell_space();
         Ok(())
@@ -295,7 +303,8 @@ impl Driver {
     /// Unlinks the files of segments that the log has lost, on the calling thread.
     fn remove_here(&mut self) {
         for removal in self.removals.drain(..) {
-            report_removal(&removal.carry_out());
+            let bytes = removal.bytes();
+            removed(&self.shard, bytes, &removal.carry_out());
         }
     }
 
@@ -372,8 +381,9 @@ impl Driver {
     }
 }
 
-fn report_removal(removed: &io::Result<u64>) {
-    if let Err(error) = removed {
+fn removed(shard: &Shard, bytes: u64, outcome: &io::Result<u64>) {
+    shard.leaving_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    if let Err(error) = outcome {
         // Nothing is lost by it: the anchor says that they are gone, and the next start removes them.
         tracing::error!(%error, "segments behind the log's start could not be removed; their space is not free yet");
     }

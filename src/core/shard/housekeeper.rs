@@ -44,6 +44,8 @@ pub struct Housekeeper {
     cursor: SweepCursor,
     /// Bytes read and carried when the last pause was made.
     paced_bytes: u64,
+    /// The disk had less than must stay free when it was last looked at.
+    is_low: bool,
     /// No pass before this time: the last one met damage.
     rest_until: Millis,
 }
@@ -58,6 +60,7 @@ impl Housekeeper {
             setting,
             cursor: SweepCursor::default(),
             paced_bytes: 0,
+            is_low: false,
             rest_until: Millis::default(),
         }
     }
@@ -81,12 +84,11 @@ impl Housekeeper {
     /// Takes the free space of the disk into account.
     pub fn disk_has(&mut self, free_bytes: u64) {
         let floor_bytes = self.floor_bytes();
-        let free = Free { free_bytes, floor_bytes };
-        let was_low = {
-            let mut machine = self.shard.machine();
-            machine.space().free.replace(free).is_some_and(|free| free.free_bytes < free.floor_bytes)
-        };
-        let is_low = free_bytes < floor_bytes;
+        // What the segment in the making will take is taken.
+        let left_bytes = free_bytes.saturating_sub(self.shard.unfilled_bytes.load(Ordering::Relaxed));
+        self.shard.machine().space().free = Some(Free { free_bytes: left_bytes, floor_bytes });
+        let is_low = left_bytes < floor_bytes;
+        let was_low = std::mem::replace(&mut self.is_low, is_low);
         if is_low && !was_low {
             tracing::error!(
                 free_bytes,
@@ -109,10 +111,8 @@ impl Housekeeper {
     }
 
     fn set_alarm(&self) {
-        let counters = &self.shard.counters;
-        let low = counters.free_bytes.load(Ordering::Relaxed) < counters.floor_bytes.load(Ordering::Relaxed);
         let resting = self.clock.now() < self.rest_until;
-        counters.alarm.store(u64::from(low || resting), Ordering::Relaxed);
+        self.shard.counters.alarm.store(u64::from(self.is_low || resting), Ordering::Relaxed);
     }
 
     /// Visits some entries of the index and takes lapsed ones out of it; false when it has been all through.
@@ -137,6 +137,7 @@ impl Housekeeper {
         let out_of_room = free.allocated.is_some_and(|allocated| !allocated.spare_may_come);
         Extent {
             disk_bytes: counters.disk_bytes.load(Ordering::Relaxed),
+            leaving_bytes: self.shard.leaving_bytes.load(Ordering::Relaxed),
             sealed_bytes: counters.log_bytes.load(Ordering::Relaxed).saturating_sub(in_newest),
             sealed_live_bytes: sealed,
             live_bytes: live,
@@ -149,12 +150,23 @@ impl Housekeeper {
     pub fn compact_step(&mut self) -> Next {
         let now = self.clock.now();
         if now < self.rest_until || !self.setting.compacts {
+            self.let_puts_wait(false);
             return Next::Idle;
         }
         let extent = self.extent();
         let next = self.compactor.next(&extent, now);
         self.count();
+        // Only for passes under way: they end, and then the log is smaller or there is a fault.
+        let under_way = !matches!(next, Next::Idle | Next::Failed(_));
+        self.let_puts_wait(under_way && pace::is_overdue(&extent));
         next
+    }
+
+    fn let_puts_wait(&self, wait: bool) {
+        let waited = std::mem::replace(&mut self.shard.machine().space().is_overdue, wait);
+        if waited && !wait {
+            self.shard.room.open();
+        }
     }
 
     /// Takes the result of a read that [`Housekeeper::compact_step`] asked for.

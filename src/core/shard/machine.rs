@@ -91,7 +91,7 @@ pub struct Machine {
     /// Somebody was told to wait until there is more room.
     pub(super) room_wanted: bool,
     applied_next: Offset,
-    segments: Arc<Segments>,
+    pub(super) segments: Arc<Segments>,
     /// The newest trim that was applied and whose segments are still there.
     trimmed: Option<Trim>,
     /// The newest batch known to be flushed here, for the headers of later ones.

@@ -28,7 +28,7 @@ pub mod space;
 pub mod spare;
 pub mod stage;
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::core::index::Index;
@@ -61,6 +61,10 @@ pub struct Shard {
     pub room: Gate,
     /// The disk may have room for a segment again; the driver looks.
     pub room_again: AtomicBool,
+    /// What is still to be written of the segment that is being made: a look at the disk takes it for free.
+    pub unfilled_bytes: AtomicU64,
+    /// What the files take that the log has lost and that are not removed yet.
+    pub leaving_bytes: AtomicU64,
     pub counters: Arc<ShardCounters>,
     memory: Option<MemoryBound>,
 }
@@ -77,6 +81,8 @@ impl Shard {
             staged: Bell::default(),
             room: Gate::default(),
             room_again: AtomicBool::default(),
+            unfilled_bytes: AtomicU64::default(),
+            leaving_bytes: AtomicU64::default(),
             counters: Arc::default(),
             memory: None,
         }

@@ -14,6 +14,8 @@ use crate::core::limits::{
 pub struct Extent {
     /// What the log takes on disk, the allocated rest of the newest segment and the one made ahead included.
     pub disk_bytes: u64,
+    /// What the log has lost and whose files are not removed yet.
+    pub leaving_bytes: u64,
     /// What stands in sealed segments.
     pub sealed_bytes: u64,
     /// Framed records that the index names, in sealed segments and in all.
@@ -44,15 +46,28 @@ pub fn is_wanted(extent: &Extent) -> bool {
     extent.disk_bytes > extent.allowed_bytes()
 }
 
+/// What the log may take above what it is allowed to before compaction makes no more pauses.
+fn margin_bytes(extent: &Extent) -> u64 {
+    let full_speed = extent.live_bytes * (COMPACTION_FULL_SPEED_PERCENT - COMPACTION_RATIO_PERCENT) / 100;
+    full_speed.max(extent.segment_bytes / 2).max(1)
+}
+
 /// How much of the margin above what the log may take is used up, in thousandths; 1000 is all of it.
 fn debt_permille(extent: &Extent) -> u64 {
     if extent.is_short {
         return 1000;
     }
-    let full_speed = extent.live_bytes * (COMPACTION_FULL_SPEED_PERCENT - COMPACTION_RATIO_PERCENT) / 100;
-    let margin = full_speed.max(extent.segment_bytes / 2).max(1);
+    let margin = margin_bytes(extent);
     let debt = extent.disk_bytes.saturating_sub(extent.allowed_bytes());
     (debt.min(margin)) * 1000 / margin
+}
+
+/// Whether compaction at full speed is still too slow, so that puts have to wait for it: the log is above all of its margin.
+#[must_use]
+pub fn is_overdue(extent: &Extent) -> bool {
+    // Half a margin more, so that compaction at full speed is enough where it can be.
+    let most = extent.allowed_bytes() + margin_bytes(extent) * 3 / 2;
+    !extent.is_short && extent.disk_bytes + extent.leaving_bytes > most
 }
 
 /// How many bytes compaction reads, and how many it stages, in one go: the deeper in debt, the larger the pieces.
@@ -92,6 +107,7 @@ mod tests {
     fn extent(disk_mib: u64, live_mib: u64) -> Extent {
         Extent {
             disk_bytes: disk_mib * MIB,
+            leaving_bytes: 0,
             sealed_bytes: disk_mib.saturating_sub(128) * MIB,
             sealed_live_bytes: live_mib.min(disk_mib.saturating_sub(128)) * MIB,
             live_bytes: live_mib * MIB,
@@ -142,5 +158,19 @@ mod tests {
         assert!(pauses.is_sorted_by(|a, b| a >= b));
         assert_eq!(pauses[pauses.len() - 1], None);
         assert_eq!(pause_ms(&Extent { is_short: true, ..extent(1969, 1000) }, MIB), None);
+    }
+
+    #[test]
+    fn puts_wait_only_when_compaction_at_full_speed_is_too_slow() {
+        for live_mib in [10, 300, 1000, 10_000] {
+            let first_without_pauses = (0..).find(|disk| pause_ms(&extent(*disk, live_mib), MIB).is_none()).unwrap();
+            let first_overdue = (0..).find(|disk| is_overdue(&extent(*disk, live_mib))).unwrap();
+            assert!(is_wanted(&extent(first_overdue, live_mib)), "{live_mib}");
+            assert!(first_without_pauses + 10 < first_overdue, "{live_mib}");
+            let leaving = Extent { leaving_bytes: 2 * MIB, ..extent(first_overdue - 2, live_mib) };
+            assert!(is_overdue(&leaving), "what is not removed yet takes its place on the disk, too");
+        }
+        // Where space is short, puts are refused and do not wait.
+        assert!(!is_overdue(&Extent { is_short: true, ..extent(5000, 1000) }));
     }
 }

@@ -17,7 +17,8 @@ use crate::rt;
 enum Stage {
     /// Not asked for.
     None,
-    Ordered,
+    /// So many bytes are being made; whether the disk seems to have room for them.
+    Ordered { bytes: u64, fits: bool },
     /// There was no room for it.
     NoRoom,
 }
@@ -40,7 +41,19 @@ impl Spares {
     /// Whether a spare is being made.
     #[must_use]
     pub fn is_ordered(&self) -> bool {
-        matches!(self.stage, Stage::Ordered)
+        self.ordered_bytes() > 0
+    }
+
+    /// Bytes of the spare that is being made; 0 while none is.
+    #[must_use]
+    pub fn ordered_bytes(&self) -> u64 {
+        if let Stage::Ordered { bytes, .. } = self.stage { bytes } else { 0 }
+    }
+
+    /// The same, unless the disk seems to have no room for them.
+    #[must_use]
+    pub fn coming_bytes(&self) -> u64 {
+        if let Stage::Ordered { bytes, fits: true } = self.stage { bytes } else { 0 }
     }
 
     /// Whether the last one could not be made for want of room.
@@ -63,20 +76,35 @@ impl Spares {
 
     /// Makes a spare on the blocking pool; the shard's bell rings when it is done.
     pub fn order(&mut self, order: SpareOrder, shard: &Arc<Shard>) {
-        self.stage = Stage::Ordered;
+        self.begin(&order, shard);
         self.hurry.store(false, Ordering::Relaxed);
         let (made, hurry, shard) = (Arc::clone(&self.made), Arc::clone(&self.hurry), Arc::clone(shard));
         drop(rt::spawn(async move {
-            let spare = make(order, &hurry).await;
+            let spare = make(order, &hurry, &shard).await;
+            shard.unfilled_bytes.store(0, Ordering::Relaxed);
             *made.lock().unwrap_or_else(PoisonError::into_inner) = Some(spare);
             shard.staged.ring();
         }));
     }
 
     /// Makes a spare on the calling thread.
-    pub fn make_here(&mut self, order: SpareOrder) {
-        self.stage = Stage::Ordered;
+    pub fn make_here(&mut self, order: SpareOrder, shard: &Shard) {
+        self.begin(&order, shard);
+        shard.unfilled_bytes.store(0, Ordering::Relaxed);
         *self.made.lock().unwrap_or_else(PoisonError::into_inner) = Some(order.fill_all());
+    }
+
+    /// What the spare takes is not free any more, from the moment it is ordered: until the next look at the disk, nobody else
+    /// would know.
+    fn begin(&mut self, order: &SpareOrder, shard: &Shard) {
+        let bytes = order.unfilled_bytes();
+        let mut fits = true;
+        if let Some(free) = &mut shard.machine().space().free {
+            fits = free.free_bytes >= bytes;
+            free.free_bytes = free.free_bytes.saturating_sub(bytes);
+        }
+        self.stage = Stage::Ordered { bytes, fits };
+        shard.unfilled_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// The spare that was made since this was last asked; want of room is noted and gives none.
@@ -101,12 +129,13 @@ impl Spares {
     }
 }
 
-async fn make(mut order: SpareOrder, hurry: &AtomicBool) -> io::Result<Spare> {
+async fn make(mut order: SpareOrder, hurry: &AtomicBool, shard: &Shard) -> io::Result<Spare> {
     loop {
         match rt::unblock(move || order.fill(ZERO_FILL_BYTES)).await? {
             Progress::Done(spare) => return Ok(spare),
             Progress::More(rest) => order = rest,
         }
+        shard.unfilled_bytes.store(order.unfilled_bytes(), Ordering::Relaxed);
         if !hurry.load(Ordering::Relaxed) {
             rt::sleep_ms(ZERO_FILL_PAUSE_MS).await;
         }

@@ -211,8 +211,8 @@ impl Machine {
             unappended: self.unappended_bytes() as u64,
             held: live + (self.staged_bytes() + self.in_flight_bytes()) as u64,
         };
-        let admitted = self.space.admit(purpose, taken as u64, so_far);
-        self.room_wanted |= admitted == Err(StageError::Full);
+        let admitted = self.space.admit(purpose, taken as u64, so_far, || self.next_pass_bytes());
+        self.room_wanted |= admitted == Err(StageError::Full) && !self.space.waits_for_compaction(purpose);
         admitted?;
         if let Some(open) = self.open.take_if(|_| begins) {
             self.close_batch(open, now);
@@ -243,8 +243,7 @@ impl Machine {
         if previous.is_none() {
             return Ok(Outcome { written: None, previous, held: true, hold });
         }
-        let (offset, _, _) =
-            self.push(CacheRecord::Delete { key }, Purpose::MakesRoom, record_bytes(key.len()), now)?;
+        let (offset, _, _) = self.push(CacheRecord::Delete { key }, Purpose::Delete, record_bytes(key.len()), now)?;
         self.overlay.insert(key, Staged { offset, effect: StagedEffect::Delete });
         Ok(Outcome { written: Some(offset), previous, held: true, hold: Some(offset) })
     }

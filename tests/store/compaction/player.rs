@@ -314,7 +314,13 @@ impl Player {
             Shortage::None => {}
             Shortage::Disk => bed.housekeeper.disk_has(bed.housekeeper.floor_bytes() - 1),
             Shortage::Allocated => {
-                let none = Allocated { active_bytes: 0, spare_bytes: 0, spare_may_come: false };
+                let none = Allocated {
+                    active_bytes: 0,
+                    spare_bytes: 0,
+                    coming_bytes: 0,
+                    spare_may_come: false,
+                    segment_bytes: 0,
+                };
                 bed.shard.machine().space().allocated = Some(none);
             }
             Shortage::Data => bed.shard.machine().space().max_data_bytes = 1,

@@ -2,11 +2,12 @@
 //!
 //! Promise: the same three steps as the blocking half, in the same order. Must never do anything that half cannot do.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::core::limits::{FLUSH_INTERVAL_MS, FRONTIER_NOTE_INTERVAL_MS, SLOW_FLUSH_US};
 use crate::core::log::FsyncPolicy;
-use crate::core::shard::driver::{Driver, DriverError, FlushPlace, report_removal};
+use crate::core::shard::driver::{Driver, DriverError, FlushPlace, removed};
 use crate::core::shard::flusher::Flusher;
 use crate::rt;
 use crate::teeth::{Tooth, bites};
@@ -109,8 +110,9 @@ impl Driver {
     /// The same on the blocking pool.
     fn remove_elsewhere(&mut self) {
         for removal in self.removals.drain(..) {
+            let (shard, bytes) = (Arc::clone(&self.shard), removal.bytes());
             drop(rt::spawn(async move {
-                report_removal(&rt::unblock(move || removal.carry_out()).await);
+                removed(&shard, bytes, &rt::unblock(move || removal.carry_out()).await);
             }));
         }
     }
