@@ -27,6 +27,7 @@ use crate::core::shard::stage::{Outcome, StageError, Value, record_bytes};
 use crate::core::types::{CacheName, Millis, Offset, ShardNo};
 
 pub use crate::core::shard::frontier::Fate;
+pub use crate::core::values::ValueCounts;
 
 /// One cache, as a front end holds it. Cheap to clone.
 #[derive(Clone)]
@@ -108,7 +109,7 @@ impl Cache {
         Turns { routes: self.router.routes(&self.name), now: self.clock.now() }
     }
 
-    /// Keys held here, lapsed ones included until something overwrites them.
+    /// Keys held here, lapsed ones included until the sweep has seen them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.turns().routes.here().map(|shard| shard.index.view().len()).sum()
@@ -118,6 +119,18 @@ impl Cache {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Bytes of the live records held here.
+    #[must_use]
+    pub fn live_bytes(&self) -> u64 {
+        self.turns().routes.here().map(|shard| shard.index.view().live().bytes).sum()
+    }
+
+    /// What is known of the values kept in memory, by all caches of the process.
+    #[must_use]
+    pub fn value_counts(&self) -> ValueCounts {
+        self.turns().routes.here().next().map(|shard| shard.values.counts()).unwrap_or_default()
     }
 
     /// Keys held here that have an expiry.

@@ -31,6 +31,21 @@ pub const fn segment_bytes_for(max_value_bytes: usize) -> u32 {
     if needed > SEGMENT_BYTES as usize { needed as u32 } else { SEGMENT_BYTES }
 }
 
+/// The segment size when everything is kept in memory: as small as the largest record allows, because what is allocated
+/// ahead is memory.
+#[must_use]
+pub const fn segment_bytes_in_memory(max_value_bytes: usize) -> u32 {
+    let needed = 2 * (max_value_bytes + BATCH_SLACK_BYTES);
+    if needed > LEAST_SEGMENT_BYTES as usize { needed as u32 } else { LEAST_SEGMENT_BYTES }
+}
+
+/// The least segment size in memory, in bytes.
+pub const LEAST_SEGMENT_BYTES: u32 = 8 * 1024 * 1024;
+
+/// What a bound on memory must have room for when everything is kept there, in segments: one in use, one made ahead, and a
+/// log that compaction can work on.
+pub const LEAST_MEMORY_SEGMENTS: u64 = 6;
+
 /// Bytes that may be staged beyond the batch in flight before writers wait; two full batches.
 #[must_use]
 pub const fn max_staged_bytes(segment_bytes: u32) -> usize {

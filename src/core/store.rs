@@ -53,6 +53,8 @@ pub struct StoreOptions {
     pub min_free_bytes: u64,
     /// Bytes of values kept in memory beside the log; 0: none.
     pub value_cache_bytes: u64,
+    /// The disk is memory: a bound on memory is one on space.
+    pub in_memory: bool,
     /// Whether the log is compacted; only measurements want it not to be.
     pub compacts: bool,
     /// `None`: no bound on memory.
@@ -72,6 +74,7 @@ impl Default for StoreOptions {
             max_data_bytes: 0,
             min_free_bytes: 0,
             value_cache_bytes: DEFAULT_VALUE_CACHE_BYTES,
+            in_memory: false,
             compacts: true,
             memory: None,
             max_open_segments: DEFAULT_MAX_OPEN_SEGMENTS,
@@ -243,6 +246,7 @@ impl Store {
             dir: dir.to_owned(),
             segment_bytes,
             min_free_bytes: self.options.min_free_bytes,
+            in_memory: self.options.in_memory,
             compacts: self.options.compacts,
         };
         let housekeeper = Housekeeper::new(Arc::clone(&shard), Arc::clone(&self.clock), housekeeping);

@@ -106,6 +106,12 @@ impl Shard {
         (used > bound_bytes).then_some((used, bound_bytes))
     }
 
+    /// The bytes of memory that may still be used.
+    #[must_use]
+    pub fn memory_left(&self) -> u64 {
+        self.memory.map_or(u64::MAX, |MemoryBound { bound_bytes, used }| bound_bytes.saturating_sub(used()))
+    }
+
     /// The machine, for one short, synchronous piece of work.
     pub fn machine(&self) -> MutexGuard<'_, Machine> {
         self.machine.lock().unwrap_or_else(PoisonError::into_inner)
