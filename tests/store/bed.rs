@@ -68,12 +68,21 @@ impl World {
     }
 
     pub fn open_store(&self) -> Result<Store, OpenError> {
-        let (disk, entropy) = (Arc::new(self.disk.clone()), Arc::clone(&self.entropy));
-        Store::open(disk, Path::new(ROOT), self.options.clone(), Arc::clone(&self.clock) as Arc<dyn Clock>, entropy)
+        self.open_store_on(Arc::new(self.disk.clone()), Path::new(ROOT))
+    }
+
+    fn open_store_on(&self, disk: Arc<dyn Disk>, root: &Path) -> Result<Store, OpenError> {
+        let (clock, entropy) = (Arc::clone(&self.clock) as Arc<dyn Clock>, Arc::clone(&self.entropy));
+        Store::open(disk, root, self.options.clone(), clock, entropy)
     }
 
     pub fn open(&self) -> Result<Bed, OpenError> {
-        let mut store = self.open_store()?;
+        self.open_on(Arc::new(self.disk.clone()), Path::new(ROOT))
+    }
+
+    /// The same options, time and random numbers on any disk, in any directory.
+    pub fn open_on(&self, disk: Arc<dyn Disk>, root: &Path) -> Result<Bed, OpenError> {
+        let mut store = self.open_store_on(disk, root)?;
         let OpenShard { shard, driver, report } = store.open_shard(&shard_id())?;
         let router = Arc::new(Router::default());
         router.publish(Placement::default().with(Kind::Cache, CacheName::default_cache(), vec![Spot::Here]));

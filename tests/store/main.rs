@@ -7,11 +7,15 @@
 
 mod bed;
 mod judge;
+mod layout;
 mod model;
 mod script;
 
 mod damage;
 mod failures;
+mod fixture;
+mod formats;
+mod golden;
 mod group_commit;
 mod kill;
 mod power_cut;

@@ -1,0 +1,64 @@
+//! An undamaged shard as it stands on the disk: its files, and every batch in them.
+//!
+//! Promise: reads headers with the plain codec and follows their lengths; judges nothing. Must never know how a log is
+//! opened.
+
+use std::path::PathBuf;
+
+use hearth::core::log::anchor::ANCHOR_FILE;
+use hearth::core::log::disk::MemoryDisk;
+use hearth::core::log::frame::{BATCH_HEADER_BYTES, BatchHeader};
+use hearth::core::log::segment::{HeaderRead, SEGMENT_HEADER_BYTES, SegmentHeader};
+
+use crate::bed::{bytes_of, segment_files, shard_dir, shard_id};
+
+/// A segment file.
+pub struct SegmentFile {
+    pub path: PathBuf,
+    pub bytes: Vec<u8>,
+    pub salt: u32,
+}
+
+/// A batch in it.
+#[derive(Clone, Copy)]
+pub struct Standing {
+    /// Which of the segment files, oldest first.
+    pub file: usize,
+    pub at: usize,
+    pub header: BatchHeader,
+}
+
+impl Standing {
+    pub fn extent(&self) -> std::ops::Range<usize> {
+        self.at..self.at + self.header.length as usize
+    }
+}
+
+/// All of a shard.
+pub struct Layout {
+    pub files: Vec<SegmentFile>,
+    pub batches: Vec<Standing>,
+    pub anchor: PathBuf,
+    pub anchor_bytes: Vec<u8>,
+}
+
+/// Reads the one shard of an undamaged disk.
+pub fn layout(disk: &MemoryDisk) -> Layout {
+    let anchor = shard_dir(disk).join(ANCHOR_FILE);
+    let mut layout = Layout { files: Vec::new(), batches: Vec::new(), anchor_bytes: bytes_of(disk, &anchor), anchor };
+    for (number, path) in segment_files(disk) {
+        let bytes = bytes_of(disk, &path);
+        let HeaderRead::Sound(header) = SegmentHeader::decode(&bytes, &shard_id(), number) else {
+            panic!("{} has no sound header", path.display());
+        };
+        let (file, mut at) = (layout.files.len(), SEGMENT_HEADER_BYTES);
+        while let Ok(found) = BatchHeader::read(bytes.get(at..at + BATCH_HEADER_BYTES).unwrap_or_default(), header.salt)
+        {
+            layout.batches.push(Standing { file, at, header: found });
+            at += found.length as usize;
+        }
+        assert!(bytes[at.min(bytes.len())..].iter().all(|&byte| byte == 0), "{} ends with zeros", path.display());
+        layout.files.push(SegmentFile { path, bytes, salt: header.salt });
+    }
+    layout
+}
