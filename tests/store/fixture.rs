@@ -11,11 +11,12 @@ use std::sync::Arc;
 
 use hearth::core::log::disk::{Disk, MemoryDisk, RealDisk};
 use hearth::core::log::{FORMAT, FsyncPolicy};
-use hearth::core::op::{Condition, Expiry, Put};
+use hearth::core::op::Expiry;
 use hearth::core::types::{Epoch, Millis};
 
 use crate::bed::{Bed, ROOT, START, World};
-use crate::model::{Ask, State, apply, decide};
+use crate::model::{Ask, State};
+use crate::writer::{delete, put, write_batch};
 
 /// So small that the run below fills several.
 pub const SEGMENT_BYTES: u32 = 4096;
@@ -47,8 +48,13 @@ pub fn world_after_the_run() -> World {
 
 /// A copy of a frozen data directory on a disk in memory.
 pub fn copied(format: u32, end: &str) -> MemoryDisk {
+    copy_to_memory(&fixture_dir(format).join(end))
+}
+
+/// What is in a data directory of the machine, on a disk in memory.
+pub fn copy_to_memory(root: &Path) -> MemoryDisk {
     let disk = MemoryDisk::new();
-    copy(&fixture_dir(format).join(end), &disk, Path::new(ROOT));
+    copy(root, &disk, Path::new(ROOT));
     disk
 }
 
@@ -93,31 +99,10 @@ struct Run<'w> {
     state: State,
 }
 
-fn put(key: &[u8], value: &[u8], expiry: Expiry) -> Ask {
-    Ask { key: key.to_vec(), value: Some(value.to_vec()), expiry, condition: Condition::Always }
-}
-
-fn delete(key: &[u8]) -> Ask {
-    Ask { key: key.to_vec(), value: None, expiry: Expiry::Never, condition: Condition::Always }
-}
-
 impl Run<'_> {
     /// One batch; then half a second passes.
     fn batch(&mut self, asks: &[Ask]) {
-        let turns = self.bed.turns();
-        let mut turn = turns.turn();
-        for ask in asks {
-            let now = turn.now();
-            let answer = match &ask.value {
-                Some(value) => turn.put(&Put { key: &ask.key, value, expiry: ask.expiry, condition: ask.condition }),
-                None => turn.delete(&ask.key),
-            };
-            let offset = answer.expect("room").0.written.expect("each of these writes").0;
-            let (_, change) = decide(&self.state, ask, offset, now);
-            apply(&mut self.state, &[change.expect("each of these writes")]);
-        }
-        drop(turn);
-        self.bed.driver.run_to_idle().expect("a sound disk");
+        write_batch(&mut self.bed, &mut self.state, asks);
         self.world.clock.advance(500);
     }
 

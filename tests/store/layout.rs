@@ -7,12 +7,13 @@ use std::path::PathBuf;
 
 use hearth::core::log::anchor::ANCHOR_FILE;
 use hearth::core::log::disk::MemoryDisk;
-use hearth::core::log::frame::{BATCH_HEADER_BYTES, BatchHeader};
+use hearth::core::log::frame::{BATCH_HEADER_BYTES, BatchHeader, BatchType, records};
 use hearth::core::log::segment::{HeaderRead, SEGMENT_HEADER_BYTES, SegmentHeader};
+use hearth::core::record::control::ControlRecord;
 
 use crate::bed::{bytes_of, segment_files, shard_dir, shard_id};
 
-/// A segment file.
+/// A segment file; one made ahead is all zeros.
 pub struct SegmentFile {
     pub path: PathBuf,
     pub bytes: Vec<u8>,
@@ -20,12 +21,16 @@ pub struct SegmentFile {
 }
 
 /// A batch in it.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// Which of the segment files, oldest first.
     pub file: usize,
     pub at: usize,
     pub header: BatchHeader,
+    /// Where its last record ends and its padding begins, in bytes from where it begins.
+    pub records_end: usize,
+    /// Its record, if it is a control batch.
+    pub control: Option<ControlRecord>,
 }
 
 impl Standing {
@@ -48,17 +53,29 @@ pub fn layout(disk: &MemoryDisk) -> Layout {
     let mut layout = Layout { files: Vec::new(), batches: Vec::new(), anchor_bytes: bytes_of(disk, &anchor), anchor };
     for (number, path) in segment_files(disk) {
         let bytes = bytes_of(disk, &path);
-        let HeaderRead::Sound(header) = SegmentHeader::decode(&bytes, &shard_id(), number) else {
-            panic!("{} has no sound header", path.display());
+        let header = match SegmentHeader::decode(&bytes, &shard_id(), number) {
+            HeaderRead::Sound(header) => header,
+            HeaderRead::Zero if bytes.iter().all(|&byte| byte == 0) => {
+                layout.files.push(SegmentFile { path, bytes, salt: 0 });
+                continue;
+            }
+            other => panic!("{}: {other:?}", path.display()),
         };
         let (file, mut at) = (layout.files.len(), SEGMENT_HEADER_BYTES);
         while let Ok(found) = BatchHeader::read(bytes.get(at..at + BATCH_HEADER_BYTES).unwrap_or_default(), header.salt)
         {
-            layout.batches.push(Standing { file, at, header: found });
+            let batch = &bytes[at..];
+            let records_end = records(&found, batch).last().map_or(0, |record| record.position + record.length());
+            layout.batches.push(Standing { file, at, header: found, records_end, control: control_of(&found, batch) });
             at += found.length as usize;
         }
         assert!(bytes[at.min(bytes.len())..].iter().all(|&byte| byte == 0), "{} ends with zeros", path.display());
         layout.files.push(SegmentFile { path, bytes, salt: header.salt });
     }
     layout
+}
+
+fn control_of(header: &BatchHeader, batch: &[u8]) -> Option<ControlRecord> {
+    let record = records(header, batch).next().filter(|_| header.batch_type == BatchType::Control)?;
+    ControlRecord::decode(record.body).ok()
 }
