@@ -1,6 +1,6 @@
 //! Frozen bytes of every durable shape, as whole sectors: this build reads them as it always did, and writes the same.
 //!
-//! The sectors were put together by hand from `docs/formats.md`, not by the code under test. With a new format number the
+//! The sectors were put together from `docs/formats.md` by `tests/fixtures/sectors.py`, not by the code under test. With a new format number the
 //! old sectors stay, to be read; new ones are added for what the build now writes. Must never be edited.
 
 use std::path::Path;
