@@ -2,8 +2,9 @@
 //!
 //! Prints a Markdown table for each number of keys. Each candidate runs in a process of its own (this program started
 //! again with arguments), because the memory of one would colour the next; the candidates take turns in every round,
-//! and figures are medians over the rounds. `cargo bench --bench index -- WORD ...` takes only the candidates whose name
-//! has one of the words in it. It knows nothing of the log.
+//! and figures are medians over the rounds; times are the processor's, not the wall's, but beside a writer.
+//! `cargo bench --bench index -- WORD ...` takes only the candidates whose name has one of the words in it. It knows
+//! nothing of the log.
 #![expect(
     clippy::disallowed_methods,
     clippy::expect_used,
@@ -21,6 +22,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam_skiplist::SkipMap;
+use hearth::core::record::cache::CacheRecord;
+use hearth::core::types::{Location, Millis, Offset, Revision, SegmentNo};
 use scc::{Guard, TreeIndex};
 use smallvec::SmallVec;
 
@@ -29,11 +32,13 @@ const KEY_COUNTS: [usize; 2] = [100_000, 2_000_000];
 const KEY_BYTES: usize = 16;
 const READS: usize = 300_000;
 const OVERWRITES: usize = 200_000;
+/// New keys put between the others when all of those are there.
+const NEW_KEYS: usize = 50_000;
 const PREFIX_READS: usize = 500;
 /// Keys that share all but the last two digits.
 const KEYS_PER_PREFIX: usize = 100;
-/// Inserts timed together when the longest stall is looked for.
-const STALL_GROUP: usize = 16;
+/// Inserts under one write guard.
+const INSERT_GROUP: usize = 16;
 /// Overwrites applied under one write guard, and the pause after it, beside the timed reader.
 const APPLY_BATCH: usize = 64;
 const APPLY_PAUSE: Duration = Duration::from_micros(150);
@@ -61,6 +66,52 @@ trait Index: Sync {
     fn put_batch(&self, batch: &[(Key, Entry)]);
     /// `None` when the index cannot answer in order short of looking at every key.
     fn prefix(&self, prefix: &[u8]) -> Option<Vec<(Box<[u8]>, Entry)>>;
+    /// ns a key of a load as at the start of a broker, when nobody asks for an order, and ms to sort at its end; `None`
+    /// when there is no such load.
+    fn timed_load(&self, _load: &[(Key, Entry)]) -> Option<(f64, f64)> {
+        None
+    }
+}
+
+/// The broker's own.
+impl Index for hearth::core::index::Index {
+    fn get(&self, key: &[u8]) -> Option<Entry> {
+        self.view().get(key).map(of_ours)
+    }
+
+    fn put_batch(&self, batch: &[(Key, Entry)]) {
+        self.apply(batch.iter().map(|(key, entry)| {
+            let (expires_at, revision) = (Millis(entry.expires_at_millis), Revision(entry.revision));
+            let segment = SegmentNo(u64::from(entry.segment));
+            let location = Location { segment, position: entry.position, length: entry.length };
+            (Offset(entry.offset), location, CacheRecord::Carried { key, value: b"", expires_at, revision })
+        }));
+    }
+
+    fn prefix(&self, prefix: &[u8]) -> Option<Vec<(Box<[u8]>, Entry)>> {
+        Some(self.view().prefix(prefix).map(|(key, entry)| (key.into(), of_ours(entry))).collect())
+    }
+
+    fn timed_load(&self, load: &[(Key, Entry)]) -> Option<(f64, f64)> {
+        let index: &Self = Box::leak(Box::new(Self::loading()));
+        let load_ns = timed_inserts(index, load);
+        let start = Busy::now();
+        index.finish_loading();
+        let sort_ms = start.elapsed().as_secs_f64() * 1e3;
+        assert!(index.view().prefix(b"").is_sorted_by(|(one, _), (next, _)| one < next));
+        Some((load_ns, sort_ms))
+    }
+}
+
+fn of_ours(entry: hearth::core::index::Entry) -> Entry {
+    Entry {
+        offset: entry.offset.0,
+        revision: entry.revision.0,
+        expires_at_millis: entry.expires_at.0,
+        segment: entry.location.segment.0 as u32,
+        position: entry.location.position,
+        length: entry.location.length,
+    }
 }
 
 /// A B-tree under a lock; `K` is how it owns a key.
@@ -250,7 +301,8 @@ impl Index for Scc {
 type InPlace = SmallVec<[u8; KEY_BYTES]>;
 type MakeIndex = fn() -> Box<dyn Index>;
 
-const CANDIDATES: [(&str, MakeIndex); 9] = [
+const CANDIDATES: [(&str, MakeIndex); 10] = [
+    ("hearth::core::index", || Box::new(hearth::core::index::Index::default())),
     ("RwLock<BTreeMap<Box<[u8]>, _>>", || Box::new(Tree::<Box<[u8]>>(RwLock::default()))),
     ("RwLock<BTreeMap<SmallVec<[u8; 16]>, _>>", || Box::new(Tree::<InPlace>(RwLock::default()))),
     ("RwLock<HashMap<Box<[u8]>, _>> (no order)", || Box::new(Hash::default())),
@@ -262,19 +314,25 @@ const CANDIDATES: [(&str, MakeIndex); 9] = [
     ("scc TreeIndex<Box<[u8]>, _>", || Box::new(Scc(TreeIndex::new()))),
 ];
 
+/// What else runs on the machine only makes it longer, so of this the least is told.
+const LONGEST: &str = "longest insert ms (least of the rounds)";
+
 /// The figures of one run, as the child prints them.
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 14] = [
     "read ns",
     "overwrite ns",
     "insert ns",
-    "longest insert stall ms",
+    "new key ns",
     "prefix of 100 µs",
     "read beside a writer ns",
     "p99.9 of it µs",
     "overwrites/s beside",
     "B/key beside the key",
     "peak B/key",
+    "load without order ns",
+    "sort at its end ms",
     "B/key, keys ascending",
+    LONGEST,
 ];
 
 fn main() {
@@ -298,10 +356,7 @@ fn print_table(keys: usize, chosen: &[usize]) {
     for round in 0..ROUNDS {
         for (&candidate, row) in chosen.iter().zip(&mut rows) {
             let mut figures = start_child(candidate, keys, "random");
-            // The memory of an ascending load does not vary from run to run.
-            if round == 0 {
-                figures.push(start_child(candidate, keys, "ascending")[0]);
-            }
+            figures.extend(start_child(candidate, keys, "ascending"));
             eprintln!("{keys} keys, round {round}, {}: {figures:.2?}", CANDIDATES[candidate].0);
             for (column, figure) in row.iter_mut().zip(figures) {
                 column.push(figure);
@@ -313,7 +368,10 @@ fn print_table(keys: usize, chosen: &[usize]) {
     println!("|{}", "---|".repeat(COLUMNS.len() + 1));
     for (&candidate, row) in chosen.iter().zip(&mut rows) {
         let name = CANDIDATES[candidate].0;
-        let figures: Vec<String> = row.iter_mut().map(|column| figure_text(median(column))).collect();
+        let of_rounds = |(column, name): (&mut Vec<f64>, &&str)| {
+            figure_text(if *name == LONGEST { least(column) } else { median(column) })
+        };
+        let figures: Vec<String> = row.iter_mut().zip(&COLUMNS).map(of_rounds).collect();
         println!("| `{name}` | {} |", figures.join(" | "));
     }
 }
@@ -332,9 +390,7 @@ fn run_child(make: MakeIndex, keys: usize, ascending: bool) {
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
     let mut load: Vec<(Key, Entry)> = (0..keys).map(|id| (key_of(id), entry_of(id, 1))).collect();
     if !ascending {
-        for at in (1..keys).rev() {
-            load.swap(at, random.below(at + 1));
-        }
+        shuffle(&mut load, &mut random);
     }
     let probes: Vec<(Key, Entry)> =
         (0..READS.max(OVERWRITES)).map(|_| random.below(keys)).map(|id| (key_of(id), entry_of(id, 2))).collect();
@@ -342,67 +398,98 @@ fn run_child(make: MakeIndex, keys: usize, ascending: bool) {
     let before = memory_bytes("smaps_rollup", "Rss:");
     // Never freed: taking two million keys down again is not what is measured.
     let index: &dyn Index = Box::leak(make());
-    let (insert_ns, stall_ms) = timed_inserts(index, &load);
+    let insert_ns = timed_inserts(index, &load);
     let per_key = |bytes: f64| bytes / keys as f64 - KEY_BYTES as f64;
     let bytes_per_key = per_key(memory_bytes("smaps_rollup", "Rss:") - before);
     let peak_per_key = per_key(memory_bytes("status", "VmHWM:") - before);
     if ascending {
-        println!("{bytes_per_key}");
+        println!("{bytes_per_key} {}", longest_insert_ms(make, load, &mut random));
         return;
     }
     let read_ns = timed_reads(index, &probes[..READS]);
     let overwrite_ns = timed_overwrites(index, &probes[..OVERWRITES]);
     let prefix_us = timed_prefix_reads(index, keys, &mut random);
     let beside = reads_beside_writer(index, &probes);
+    let new_key_ns = timed_new_keys(index, keys, &mut random);
+    let (load_ns, sort_ms) = index.timed_load(&load).unwrap_or((f64::NAN, f64::NAN));
     println!(
-        "{read_ns} {overwrite_ns} {insert_ns} {stall_ms} {prefix_us} {} {} {} {bytes_per_key} {peak_per_key}",
+        "{read_ns} {overwrite_ns} {insert_ns} {new_key_ns} {prefix_us} {} {} {} {bytes_per_key} \
+         {peak_per_key} {load_ns} {sort_ms}",
         beside.mean_ns, beside.p999_us, beside.overwrites_per_s
     );
 }
 
-/// ns an insert, and the longest group of inserts in ms: what a writer (and every reader behind it) waits for a table
-/// that moves house.
-fn timed_inserts(index: &dyn Index, load: &[(Key, Entry)]) -> (f64, f64) {
-    let mut longest = Duration::ZERO;
-    let start = Instant::now();
-    for group in load.chunks(STALL_GROUP) {
-        let group_start = Instant::now();
+/// ns an insert, `INSERT_GROUP` to a guard.
+fn timed_inserts(index: &dyn Index, load: &[(Key, Entry)]) -> f64 {
+    let start = Busy::now();
+    load.chunks(INSERT_GROUP).for_each(|group| index.put_batch(group));
+    ns_each(&start, load.len())
+}
+
+/// The longest group of inserts in random order, in ms: what a writer (and every reader behind it) waits for a table that
+/// moves house. In a load of its own, because looking at the processor's time costs as much as an insert.
+fn longest_insert_ms(make: MakeIndex, mut load: Vec<(Key, Entry)>, random: &mut Random) -> f64 {
+    shuffle(&mut load, random);
+    let index: &dyn Index = Box::leak(make());
+    let longest = load.chunks(INSERT_GROUP).map(|group| {
+        let start = Busy::now();
         index.put_batch(group);
-        longest = longest.max(group_start.elapsed());
+        start.elapsed()
+    });
+    longest.max().unwrap_or_default().as_secs_f64() * 1e3
+}
+
+fn shuffle(load: &mut [(Key, Entry)], random: &mut Random) {
+    for at in (1..load.len()).rev() {
+        load.swap(at, random.below(at + 1));
     }
-    (ns_each(start, load.len()), longest.as_secs_f64() * 1e3)
 }
 
 fn timed_reads(index: &dyn Index, probes: &[(Key, Entry)]) -> f64 {
-    let start = Instant::now();
+    let start = Busy::now();
     for (key, expected) in probes {
         let found = index.get(key).expect("every key is there");
         assert_eq!(found.offset, expected.offset);
     }
-    ns_each(start, probes.len())
+    ns_each(&start, probes.len())
 }
 
 /// One overwrite per guard, as the dearest case.
 fn timed_overwrites(index: &dyn Index, probes: &[(Key, Entry)]) -> f64 {
-    let start = Instant::now();
+    let start = Busy::now();
     for probe in probes {
         index.put_batch(std::slice::from_ref(probe));
     }
-    let each_ns = ns_each(start, probes.len());
+    let each_ns = ns_each(&start, probes.len());
     assert_eq!(index.get(&probes[0].0), Some(probes[0].1));
     each_ns
 }
 
+/// A key that was not there, between two that were; one to a guard.
+fn timed_new_keys(index: &dyn Index, keys: usize, random: &mut Random) -> f64 {
+    let mut new: Vec<(Key, Entry)> = Vec::with_capacity(NEW_KEYS);
+    for number in 0..NEW_KEYS {
+        let mut key = key_of(random.below(keys));
+        key[KEY_BYTES - 1] = b'a' + (number % 26) as u8;
+        new.push((key, entry_of(number, 3)));
+    }
+    let start = Busy::now();
+    for one in &new {
+        index.put_batch(std::slice::from_ref(one));
+    }
+    ns_each(&start, NEW_KEYS)
+}
+
 fn timed_prefix_reads(index: &dyn Index, keys: usize, random: &mut Random) -> f64 {
     let prefixes: Vec<Key> = (0..PREFIX_READS).map(|_| key_of(random.below(keys))).collect();
-    let start = Instant::now();
+    let start = Busy::now();
     for key in &prefixes {
         match index.prefix(&key[..KEY_BYTES - 2]) {
             Some(found) => assert_eq!(found.len(), KEYS_PER_PREFIX),
             None => return f64::NAN,
         }
     }
-    ns_each(start, PREFIX_READS) / 1e3
+    ns_each(&start, PREFIX_READS) / 1e3
 }
 
 /// What a reader saw while another thread applied batches.
@@ -474,13 +561,32 @@ fn memory_bytes(file: &str, line: &str) -> f64 {
     kib * 1024.0
 }
 
-fn ns_each(start: Instant, count: usize) -> f64 {
+/// Time that this thread was given by the processor: others use the machine, too.
+struct Busy(rustix::time::Timespec);
+
+impl Busy {
+    fn now() -> Self {
+        Self(rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime))
+    }
+
+    fn elapsed(&self) -> Duration {
+        let (now, then) = (Self::now().0, self.0);
+        let seconds = (now.tv_sec - then.tv_sec) as f64 + (now.tv_nsec - then.tv_nsec) as f64 / 1e9;
+        Duration::from_secs_f64(seconds)
+    }
+}
+
+fn ns_each(start: &Busy, count: usize) -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / count as f64
 }
 
 fn median(values: &mut [f64]) -> f64 {
     values.sort_by(f64::total_cmp);
     values[values.len() / 2]
+}
+
+fn least(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::INFINITY, f64::min)
 }
 
 fn figure_text(figure: f64) -> String {

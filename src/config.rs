@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use crate::core::limits::{DEFAULT_MAX_VALUE_BYTES, HIGHEST_MAX_VALUE_BYTES};
+use crate::core::limits::{DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, HIGHEST_MAX_VALUE_BYTES};
 use crate::core::log::FsyncPolicy;
 use crate::core::shard::driver::FlushPlace;
 
@@ -31,10 +31,25 @@ pub struct Config {
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Fsync::Always)]
     pub fsync: Fsync,
 
-    /// The longest value, in bytes; at most 67108864
-    #[arg(long, value_name = "BYTES", default_value_t = DEFAULT_MAX_VALUE_BYTES as u64,
-          value_parser = clap::value_parser!(u64).range(1..=HIGHEST_MAX_VALUE_BYTES as u64))]
+    /// The longest value; at most 64mb. Sizes are bytes, or have a unit: k m g (of 1000), kb mb gb (of 1024)
+    #[arg(long, value_name = "SIZE", default_value_t = DEFAULT_MAX_VALUE_BYTES as u64, value_parser = value_size)]
     pub max_value: u64,
+
+    /// The most memory the broker may use before it refuses writes that grow; 0: no bound
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
+    pub max_memory: u64,
+
+    /// The most bytes of live keys and values a cache may hold before it refuses writes that grow; 0: no bound
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
+    pub max_data: u64,
+
+    /// Free disk space below which puts are refused; 0: room for two segment files
+    #[arg(long, value_name = "SIZE", default_value = "0", value_parser = size)]
+    pub min_free: u64,
+
+    /// Memory for values that are read often; 0: none. Default: 64mb, or a quarter of --max-memory if that is less
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub value_cache: Option<u64>,
 
     /// The most clients connected at a time
     #[arg(long, value_name = "CLIENTS", default_value_t = 10_000,
@@ -45,6 +60,9 @@ pub struct Config {
     #[arg(long, hide = true, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub workers: u32,
 
+    #[arg(long, hide = true)]
+    pub no_compaction: bool,
+
     #[arg(long, hide = true, value_enum, default_value_t = FlushOn::Either)]
     pub flush_on: FlushOn,
 
@@ -52,6 +70,45 @@ pub struct Config {
     #[arg(long, value_name = "SECONDS", default_value_t = 10,
           value_parser = clap::value_parser!(u64).range(0..=3600))]
     pub drain: u64,
+}
+
+impl Config {
+    /// Bytes of values kept in memory. They are not given back when memory is short, so without a word from the operator they
+    /// take only a part of what there may be.
+    #[must_use]
+    pub fn value_cache_bytes(&self) -> u64 {
+        let most = if self.max_memory == 0 { u64::MAX } else { self.max_memory / VALUE_CACHE_SHARE };
+        self.value_cache.unwrap_or(DEFAULT_VALUE_CACHE_BYTES.min(most))
+    }
+}
+
+/// The part of `--max-memory` that the value cache takes at most by itself.
+const VALUE_CACHE_SHARE: u64 = 4;
+
+/// A size as Redis's configuration has it: digits, and a unit in any case.
+fn size(text: &str) -> Result<u64, String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let unit_bytes: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1_000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return Err(format!("{unit:?} is no unit; there are b, k, kb, m, mb, g and gb")),
+    };
+    let number: u64 = number.parse().map_err(|_| "a size begins with a number of bytes below 2^64".to_owned())?;
+    number.checked_mul(unit_bytes).ok_or_else(|| "a size is a number of bytes below 2^64".to_owned())
+}
+
+fn value_size(text: &str) -> Result<u64, String> {
+    const HIGHEST: u64 = HIGHEST_MAX_VALUE_BYTES as u64;
+    match size(text)? {
+        bytes @ 1..=HIGHEST => Ok(bytes),
+        bytes => Err(format!("{bytes} is not in 1..={HIGHEST}")),
+    }
 }
 
 /// The choices of `--fsync`.
@@ -112,11 +169,54 @@ mod tests {
             &["--resp", "6379"],
             &["--max-value", "0"],
             &["--max-value", "67108865"],
+            &["--max-value", "65mb"],
+            &["--max-memory", "-1"],
+            &["--max-memory", "lots"],
+            &["--max-memory", "1kbb"],
+            &["--max-memory", "1 mb"],
+            &["--max-memory", ""],
+            &["--max-memory", "mb"],
+            &["--max-memory", "17179869184gb"],
+            &["--max-data", "18446744073709551616"],
+            &["--min-free", "5%"],
+            &["--value-cache", "1.5gb"],
             &["--memory", "--data-dir", "x"],
             &["--memory", "--fsync", "always"],
             &["--unknown"],
         ] {
             assert!(Config::try_parse_from([&["hearth"], bad].concat()).is_err(), "{bad:?}");
         }
+    }
+    #[test]
+    fn sizes_are_read_as_redis_reads_them() {
+        let sizes = [
+            ("0", 0),
+            ("123", 123),
+            ("123b", 123),
+            ("1k", 1000),
+            ("1kb", 1024),
+            ("2m", 2_000_000),
+            ("2MB", 2 * 1024 * 1024),
+            ("3g", 3_000_000_000),
+            ("3Gb", 3 * 1024 * 1024 * 1024),
+            ("18446744073709551615", u64::MAX),
+        ];
+        for (text, bytes) in sizes {
+            assert_eq!(Config::parse_from(["hearth", "--max-memory", text]).max_memory, bytes, "{text}");
+        }
+        let config = Config::parse_from(["hearth", "--max-value", "64mb", "--max-data", "1gb", "--min-free", "10mb"]);
+        assert_eq!((config.max_value, config.max_data, config.min_free), (64 << 20, 1 << 30, 10 << 20));
+    }
+
+    #[test]
+    fn without_a_word_nothing_is_bounded_and_the_value_cache_leaves_most_of_a_bound_to_the_rest() {
+        let config = Config::parse_from(["hearth"]);
+        assert_eq!((config.max_memory, config.max_data, config.min_free), (0, 0, 0));
+        let cache = |arguments: &[&str]| Config::parse_from([&["hearth"], arguments].concat()).value_cache_bytes();
+        assert_eq!(cache(&[]), 64 << 20);
+        assert_eq!(cache(&["--max-memory", "1gb"]), 64 << 20);
+        assert_eq!(cache(&["--max-memory", "100mb"]), 25 << 20);
+        assert_eq!(cache(&["--max-memory", "100mb", "--value-cache", "80mb"]), 80 << 20);
+        assert_eq!(cache(&["--value-cache", "0"]), 0);
     }
 }

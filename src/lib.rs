@@ -6,6 +6,7 @@
 #[cfg(not(target_os = "linux"))]
 compile_error!("Hearth runs on Linux only: its flush and read paths rest on Linux's guarantees");
 
+pub mod cli;
 pub mod config;
 pub mod server;
 
@@ -13,6 +14,7 @@ pub mod cluster;
 pub mod core;
 pub mod frontends;
 
+pub mod descriptors;
 pub mod memory;
 pub mod metrics;
 pub mod rt;

@@ -1,7 +1,8 @@
 //! The composition root: the only file that names core, front ends and cluster together.
 //!
-//! Start: bind, open the data directory, publish the placement, start the drivers, accept. Stop: accept no more, let the
-//! connections answer what they read, let the drivers write out and mark a clean stop.
+//! Start: bind, publish the placement, accept (clients are told that the broker is loading), open the data directory, start
+//! the drivers. Stop: accept no more, let the connections answer what they read, let the drivers write out and mark a clean
+//! stop.
 //!
 //! Promise: a taken address is found out before any data is touched; every end has its exit code. Must never know what
 //! a request means.
@@ -21,19 +22,25 @@ use crate::core::error::OpenError;
 use crate::core::limits::FAILED_FLUSH_GRACE_MS;
 use crate::core::log::FsyncPolicy;
 use crate::core::log::disk::{Disk, MemoryDisk, RealDisk};
+use crate::core::progress::Progress;
 use crate::core::routing::router::Router;
+use crate::core::shard::Shard;
 use crate::core::shard::driver::{Close, Driver, DriverError};
 use crate::core::shard::flusher::Flusher;
-use crate::core::store::{OpenShard, Store, StoreOptions};
+use crate::core::shard::housekeeper::Housekeeper;
+use crate::core::store::{MemoryBound, OpenShard, Store, StoreOptions};
 use crate::core::types::{CacheName, Kind, ShardId, ShardNo};
 use crate::frontends::front_end::FrontEnd;
 use crate::frontends::listener::{Host, accept, bind};
 use crate::frontends::resp::Resp;
-use crate::metrics::{Facts, Metrics};
-use crate::rt;
+use crate::metrics::{Facts, Metrics, ShardMetrics};
+use crate::{descriptors, memory, rt};
 
-/// Descriptors that are not clients': log, lock, anchor, segments, standard streams, and some in reserve.
-const RESERVED_DESCRIPTORS: u64 = 128;
+/// When the first log line says how far opening is, and how often another one does, in milliseconds.
+const FIRST_PROGRESS_LINE_MS: u64 = 500;
+const PROGRESS_LINE_INTERVAL_MS: u64 = 5_000;
+/// How long clients get to go when the data cannot be opened, in milliseconds.
+const REFUSED_GRACE_MS: u64 = 1_000;
 
 /// Why the broker ended, or did not begin.
 #[derive(Debug)]
@@ -85,14 +92,39 @@ impl std::fmt::Display for ServerError {
 
 impl std::error::Error for ServerError {}
 
-/// A broker that is open and listening.
-pub struct Broker {
+/// What listens, and whom it serves.
+struct Listening {
     address: SocketAddr,
-    data: Option<PathBuf>,
-    policy: FsyncPolicy,
     host: Arc<Host>,
     accepting: rt::Task<()>,
     stop_accepting: rt::channel::Sender<()>,
+}
+
+impl Listening {
+    /// Accepts no more and lets every connection end; whether all did within `drain_ms`.
+    async fn drain(self, drain_ms: u64) -> bool {
+        let _ = self.stop_accepting.try_send(());
+        self.accepting.await;
+        rt::within_ms(drain_ms, self.host.drain()).await.is_some()
+    }
+}
+
+/// A broker that listens and has not opened its data yet: clients are told that it is loading.
+pub struct Opening {
+    config: Config,
+    listening: Listening,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<Entropy>,
+    router: Arc<Router>,
+    progress: Arc<Progress>,
+    max_open_segments: usize,
+}
+
+/// A broker that is open and listening.
+pub struct Broker {
+    listening: Listening,
+    data: Option<PathBuf>,
+    policy: FsyncPolicy,
     driver: rt::Task<Result<(), DriverError>>,
     close: Close,
     // Dropped last: the lock on the directory outlives every use of it.
@@ -108,20 +140,12 @@ pub enum Ended {
     DrainTimedOut,
 }
 
-impl Broker {
-    /// Starts a broker that serves Redis clients.
+impl Opening {
+    /// Begins to listen; no data is touched yet. `front_end` serves the address.
     ///
     /// # Errors
     /// [`ServerError`] in one sentence.
-    pub async fn start(config: &Config) -> Result<Self, ServerError> {
-        Self::start_with(config, Arc::new(Resp)).await
-    }
-
-    /// Starts a broker whose address serves another protocol.
-    ///
-    /// # Errors
-    /// As [`Broker::start`].
-    pub async fn start_with(config: &Config, front_end: Arc<dyn FrontEnd>) -> Result<Self, ServerError> {
+    pub async fn listen(config: &Config, front_end: Arc<dyn FrontEnd>) -> Result<Self, ServerError> {
         let listener = bind(config.resp).map_err(|source| match source.kind() {
             std::io::ErrorKind::AddrInUse => ServerError::AddressInUse { address: config.resp },
             _ => ServerError::Address { address: config.resp, source },
@@ -131,30 +155,23 @@ impl Broker {
             tracing::warn!(%address, "clients from other machines will be refused: no password can be set yet");
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
-        let entropy = Arc::new(Entropy::System);
-        let run_id = format!("{:016x}{:016x}{:08x}", entropy.number(), entropy.number(), entropy.number() as u32);
-        let opened = {
-            let (config, clock) = (config.clone(), Arc::clone(&clock));
-            rt::unblock(move || open(&config, clock, entropy)).await?
-        };
-        let mut driver: Driver = opened.driver;
-        driver.set_flush_place(config.flush_on.into());
-        let max_clients = clients_that_fit(config.max_clients as usize);
+        let (entropy, progress) = (Arc::new(Entropy::System), Arc::new(Progress::default()));
+        let budget = descriptors::budget(config.max_clients as usize);
         let facts = Facts {
-            run_id,
+            run_id: format!("{:016x}{:016x}{:08x}", entropy.number(), entropy.number(), entropy.number() as u32),
             port: address.port(),
-            policy: opened.policy,
+            policy: policy(config),
             in_memory: config.memory,
-            max_clients,
+            max_clients: budget.clients,
             max_value_bytes: config.max_value as usize,
-            drivers: vec![driver.counts()],
+            max_memory_bytes: config.max_memory,
+            max_data_bytes: config.max_data,
         };
-        let metrics = Arc::new(Metrics::new(facts, Arc::clone(&clock)));
-        let cache = Cache::new(CacheName::default_cache(), opened.router, clock);
-        let host = Arc::new(Host::new(cache, Arc::clone(&metrics), max_clients));
-        let close = driver.close_handle();
-        let flusher = Flusher::start().map_err(ServerError::System)?;
-        let driver = rt::spawn_on(0, driver.serve(flusher));
+        let metrics = Arc::new(Metrics::new(facts, Arc::clone(&clock), Arc::clone(&progress)));
+        let router = Arc::new(Router::default());
+        router.publish(standalone::placement(&[(CacheName::default_cache(), 1)]));
+        let cache = Cache::new(CacheName::default_cache(), Arc::clone(&router), Arc::clone(&clock));
+        let host = Arc::new(Host::new(cache, metrics, budget.turned_away));
         let (stop_accepting, stopped) = rt::channel::bounded::<()>(1);
         let listener = rt::Listener::new(listener).map_err(ServerError::System)?;
         let accepting = accept(listener, front_end, Arc::clone(&host));
@@ -162,22 +179,137 @@ impl Broker {
             let _ = stopped.recv().await;
         }));
         Ok(Self {
-            address,
-            data: (!config.memory).then(|| config.data_dir.clone()),
-            policy: opened.policy,
-            host,
-            accepting,
-            stop_accepting,
-            driver,
-            close,
-            _store: opened.store,
+            config: config.clone(),
+            listening: Listening { address, host, accepting, stop_accepting },
+            clock,
+            entropy,
+            router,
+            progress,
+            max_open_segments: budget.segments,
         })
     }
 
     /// Where it listens; the port the system chose if it was asked to.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.listening.address
+    }
+
+    /// Where it is told how far opening has come.
+    #[must_use]
+    pub fn progress(&self) -> Arc<Progress> {
+        Arc::clone(&self.progress)
+    }
+
+    /// Opens the data and begins to serve it; `None` when `stop` resolved first. Opening is then left as it is: whatever it
+    /// was doing, the next start does again.
+    ///
+    /// # Errors
+    /// [`ServerError`] in one sentence; clients are disconnected.
+    pub async fn open(self, stop: impl Future<Output = ()>) -> Result<Option<Broker>, ServerError> {
+        match self.open_or_stop(stop).await {
+            Ok(Some((opened, driver, close))) => Ok(Some(Broker {
+                data: (!self.config.memory).then(|| self.config.data_dir.clone()),
+                policy: policy(&self.config),
+                listening: self.listening,
+                driver,
+                close,
+                _store: opened,
+            })),
+            Ok(None) => {
+                tracing::info!("stopped before the data was open");
+                self.listening.drain(self.config.drain * 1000).await;
+                Ok(None)
+            }
+            Err(error) => {
+                self.listening.drain(REFUSED_GRACE_MS).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn open_or_stop(&self, stop: impl Future<Output = ()>) -> Result<Option<Served>, ServerError> {
+        let opening = {
+            let (config, clock, entropy) = (self.config.clone(), Arc::clone(&self.clock), Arc::clone(&self.entropy));
+            let options = options(&config, self.max_open_segments, Arc::clone(&self.progress));
+            rt::unblock(move || open(&config, options, clock, entropy))
+        };
+        let told = async { Some(self.tell_progress(opening).await) };
+        let Some(opened) = told
+            .or(async {
+                stop.await;
+                None
+            })
+            .await
+        else {
+            return Ok(None);
+        };
+        let Opened { store, shard, mut driver, housekeeper } = opened?;
+        driver.set_flush_place(self.config.flush_on.into());
+        let metrics = &self.listening.host.metrics;
+        metrics.add_shard(ShardMetrics { driver: driver.counts(), shard: Arc::clone(&shard.counters) });
+        let close = driver.close_handle();
+        let flusher = Flusher::start().map_err(ServerError::System)?;
+        let driver = rt::spawn_on(0, driver.serve(flusher));
+        // On the driver's worker: what it stages then never waits for another thread. It ends when the shard does.
+        drop(rt::spawn_on(0, housekeeper.serve()));
+        // From here on clients are served: first the shard, then the word that there is one.
+        self.router.open(shard);
+        metrics.loaded();
+        Ok(Some((store, driver, close)))
+    }
+
+    /// Waits for `opening`, with a log line now and then; one that is done soon, or refused, needs none.
+    async fn tell_progress<T>(&self, opening: impl Future<Output = T>) -> T {
+        let mut opening = std::pin::pin!(opening);
+        let mut interval_ms = FIRST_PROGRESS_LINE_MS;
+        loop {
+            if let Some(opened) = rt::within_ms(interval_ms, opening.as_mut()).await {
+                return opened;
+            }
+            interval_ms = PROGRESS_LINE_INTERVAL_MS;
+            if let Some(loading) = self.listening.host.metrics.loading() {
+                tracing::info!(
+                    address = %self.listening.address,
+                    percent = %format_args!("{:.0}", loading.percent()),
+                    bytes = loading.loaded_bytes,
+                    of = loading.total_bytes,
+                    seconds_left = loading.eta_seconds,
+                    "opening the data; clients are told that it is loading"
+                );
+            }
+        }
+    }
+}
+
+/// What serves an open shard.
+type Served = (Store, rt::Task<Result<(), DriverError>>, Close);
+
+impl Broker {
+    /// Starts a broker that serves Redis clients, and waits until it is open.
+    ///
+    /// # Errors
+    /// [`ServerError`] in one sentence.
+    pub async fn start(config: &Config) -> Result<Self, ServerError> {
+        Self::start_with(config, Arc::new(Resp)).await
+    }
+
+    /// Starts a broker whose address serves another protocol, and waits until it is open.
+    ///
+    /// # Errors
+    /// As [`Broker::start`].
+    pub async fn start_with(config: &Config, front_end: Arc<dyn FrontEnd>) -> Result<Self, ServerError> {
+        let opening = Opening::listen(config, front_end).await?;
+        match opening.open(std::future::pending()).await? {
+            Some(broker) => Ok(broker),
+            None => unreachable!("nobody asks it to stop"),
+        }
+    }
+
+    /// Where it listens; the port the system chose if it was asked to.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.listening.address
     }
 
     /// The one line that says where it listens and where the data lives.
@@ -196,7 +328,7 @@ impl Broker {
                 format!("data in {} ({when})", dir.display())
             }
         };
-        format!("hearth {version} ready: RESP on {}, {data}", self.address)
+        format!("hearth {version} ready: RESP on {}, {data}", self.listening.address)
     }
 
     /// Serves until `stop` resolves or the log fails, then ends in order.
@@ -213,11 +345,9 @@ impl Broker {
             rt::sleep_ms(FAILED_FLUSH_GRACE_MS).await;
             return result.map(|()| Ended::Drained).map_err(ServerError::Driver);
         }
-        let clients = self.host.clients();
+        let clients = self.listening.host.clients();
         tracing::info!(clients, "draining: no new connections, requests under way are answered");
-        let _ = self.stop_accepting.try_send(());
-        self.accepting.await;
-        let drained = rt::within_ms(drain_ms, self.host.drain()).await.is_some();
+        let drained = self.listening.drain(drain_ms).await;
         self.close.ask();
         self.driver.await.map_err(ServerError::Driver)?;
         Ok(if drained { Ended::Drained } else { Ended::DrainTimedOut })
@@ -226,23 +356,47 @@ impl Broker {
 
 struct Opened {
     store: Store,
-    router: Arc<Router>,
+    shard: Arc<Shard>,
     driver: Driver,
-    policy: FsyncPolicy,
+    housekeeper: Housekeeper,
+}
+
+/// What is kept in memory only is never flushed.
+fn policy(config: &Config) -> FsyncPolicy {
+    if config.memory { FsyncPolicy::Never } else { config.fsync.into() }
+}
+
+fn options(config: &Config, max_open_segments: usize, progress: Arc<Progress>) -> StoreOptions {
+    let bound_bytes = config.max_memory;
+    StoreOptions {
+        policy: policy(config),
+        max_value_bytes: config.max_value as usize,
+        segment_bytes: None,
+        max_data_bytes: config.max_data,
+        min_free_bytes: config.min_free,
+        value_cache_bytes: config.value_cache_bytes(),
+        compacts: !config.no_compaction,
+        memory: (bound_bytes > 0).then_some(MemoryBound { bound_bytes, used: memory::used }),
+        max_open_segments: max_open_segments as usize,
+        progress,
+    }
 }
 
 /// Opens the data directory and the one shard there is so far.
-fn open(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<Entropy>) -> Result<Opened, ServerError> {
-    let (disk, root, policy): (Arc<dyn Disk>, &Path, FsyncPolicy) = if config.memory {
-        (Arc::new(MemoryDisk::new()), Path::new("/memory"), FsyncPolicy::Never)
+fn open(
+    config: &Config,
+    options: StoreOptions,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<Entropy>,
+) -> Result<Opened, ServerError> {
+    let (disk, root): (Arc<dyn Disk>, &Path) = if config.memory {
+        (Arc::new(MemoryDisk::new()), Path::new("/memory"))
     } else {
-        (Arc::new(RealDisk), &config.data_dir, config.fsync.into())
+        (Arc::new(RealDisk), &config.data_dir)
     };
-    let options = StoreOptions { policy, max_value_bytes: config.max_value as usize, segment_bytes: None };
     let mut store = Store::open(disk, root, options, clock, entropy).map_err(ServerError::Open)?;
-    let cache = CacheName::default_cache();
-    let id = ShardId { kind: Kind::Cache, cache: cache.clone(), shard: ShardNo(0) };
-    let OpenShard { shard, driver, report } = store.open_shard(&id).map_err(ServerError::Open)?;
+    let id = ShardId { kind: Kind::Cache, cache: CacheName::default_cache(), shard: ShardNo(0) };
+    let OpenShard { shard, driver, housekeeper, report } = store.open_shard(&id).map_err(ServerError::Open)?;
     if let Some((segment, at)) = report.cut {
         tracing::warn!(
             segment = segment.0,
@@ -257,25 +411,13 @@ fn open(config: &Config, clock: Arc<dyn Clock>, entropy: Arc<Entropy>) -> Result
         epoch = %report.epoch,
         "opened {id}"
     );
-    let router = Arc::new(Router::default());
-    router.publish(standalone::placement(&[(cache, 1)]));
-    router.open(shard);
-    Ok(Opened { store, router, driver, policy })
-}
-
-/// As many clients as asked for, or as descriptors are left for.
-fn clients_that_fit(asked: usize) -> usize {
-    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    // The soft limit is raised to the hard one: a broker is what it is there for.
-    let raised = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
-    let current = match rustix::process::setrlimit(rustix::process::Resource::Nofile, raised) {
-        Ok(()) => limit.maximum,
-        Err(_) => limit.current,
-    };
-    let fitting = |current: u64| current - RESERVED_DESCRIPTORS.min(current / 2);
-    let fitting = current.map_or(usize::MAX, |current| fitting(current).max(1) as usize);
-    if fitting < asked {
-        tracing::warn!(asked, fitting, "the limit on open files leaves room for fewer clients than --max-clients");
+    let (used, bound) = (memory::used(), config.max_memory);
+    if bound > 0 && used > bound {
+        tracing::warn!(
+            used,
+            bound,
+            "the data alone takes more memory than --max-memory allows: writes that grow are refused"
+        );
     }
-    asked.min(fitting)
+    Ok(Opened { store, shard, driver, housekeeper })
 }

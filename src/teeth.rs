@@ -13,6 +13,16 @@ pub enum Tooth {
     NoFlushAfterRecovery,
     /// A batch is acknowledged before its flush.
     AcknowledgeBeforeFlush,
+    /// A trim is staged whatever is live below the new base.
+    TrimWithoutVerifying,
+    /// A carry is staged whatever became of the record it copies.
+    CarryUnconditionally,
+    /// The files below a new base are removed before the log is flushed and the anchor knows.
+    UnlinkBeforeFlush,
+    /// Entries below the base are still found.
+    ReadBelowBase,
+    /// A log that holds nothing alive counts from the first offset again.
+    OffsetsRestart,
 }
 
 impl Tooth {
@@ -23,6 +33,11 @@ impl Tooth {
             Self::SkipFlush => "skip-flush",
             Self::NoFlushAfterRecovery => "no-flush-after-recovery",
             Self::AcknowledgeBeforeFlush => "acknowledge-before-flush",
+            Self::TrimWithoutVerifying => "trim-without-verifying",
+            Self::CarryUnconditionally => "carry-unconditionally",
+            Self::UnlinkBeforeFlush => "unlink-before-flush",
+            Self::ReadBelowBase => "read-below-base",
+            Self::OffsetsRestart => "offsets-restart",
         }
     }
 }

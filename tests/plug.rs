@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use hearth::config::Config;
-use hearth::core::api::{Fate, Found, Hold, Turn, Turns, WriteError};
+use hearth::core::api::{Fate, Found, Hold, Room, Turn, Turns, WriteError};
 use hearth::core::log::reader::Wait;
 use hearth::core::op::{Condition, Expiry, Put};
 use hearth::frontends::front_end::{FrontEnd, Served, Session, TurnedAway};
@@ -63,14 +63,14 @@ async fn answer(session: &Session, line: &[u8]) -> Vec<u8> {
                 let fate = turns.settle(hold).await;
                 return if fate == Fate::Applied { reply } else { format!("error {fate:?}\n").into_bytes() };
             }
-            Evaluated::WaitFor(hold) => drop(turns.settle(hold).await),
+            Evaluated::WaitFor(room) => turns.wait_for_room(room).await,
         }
     }
 }
 
 enum Evaluated {
     Reply(Vec<u8>, Option<Hold>),
-    WaitFor(Hold),
+    WaitFor(Room),
 }
 
 fn evaluate(turns: &Turns, turn: &mut Turn<'_>, line: &[u8]) -> Evaluated {

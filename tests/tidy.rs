@@ -222,13 +222,20 @@ fn the_readme_has_every_command_flag_and_exit_code() {
         let row = format!("| `{}` |", command.name.to_ascii_uppercase());
         assert!(readme.contains(&row), "README.md has no row {row}");
     }
-    let config = <hearth::config::Config as clap::CommandFactory>::command();
-    for argument in config.get_arguments().filter(|argument| !argument.is_hide_set()) {
+    let program = <hearth::cli::Cli as clap::CommandFactory>::command();
+    for argument in program.get_arguments().filter(|argument| !argument.is_hide_set()) {
         if let Some(long) = argument.get_long() {
             assert!(readme.contains(&format!("`--{long}")), "README.md does not name --{long}");
         }
     }
-    for code in [0, 1, 2, 3, 4, 5, 7, 8, 9] {
+    for command in program.get_subcommands() {
+        let name = command.get_name();
+        assert!(readme.contains(&format!("hearth {name}")), "README.md does not name hearth {name}");
+        for long in command.get_arguments().filter_map(clap::Arg::get_long) {
+            assert!(readme.contains(&format!("--{long}")), "README.md does not name --{long} of {name}");
+        }
+    }
+    for code in 0..=9 {
         assert!(readme.contains(&format!("| {code} |")), "README.md does not explain exit code {code}");
     }
 }

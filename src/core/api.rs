@@ -18,8 +18,10 @@ use crate::core::error::{ReadError, Refusal};
 use crate::core::op::Put;
 use crate::core::routing::router::{Router, Routes};
 use crate::core::shard::Shard;
+use crate::core::shard::gate::Ticket;
 use crate::core::shard::machine::Machine;
 use crate::core::shard::read::Pinned;
+use crate::core::shard::space::Purpose;
 use crate::core::shard::stage::{Outcome, StageError, Value, record_bytes};
 use crate::core::types::{CacheName, Millis, Offset, ShardNo};
 
@@ -42,17 +44,39 @@ pub struct Hold {
     pub wrote: bool,
 }
 
+/// A shard was full at this moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Room {
+    shard: ShardNo,
+    ticket: Option<Ticket>,
+}
+
 /// Why a write was not staged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteError {
     Refused(Refusal),
-    /// Settle [`Turns::room`] of this shard, then ask again.
+    /// Wait for [`Turns::room`] of this shard, then ask again.
     Full(ShardNo),
 }
 
 impl From<Refusal> for WriteError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(refusal)
+    }
+}
+
+/// How often a look-up is repeated when the log loses the segment it names meanwhile; each time a whole compaction pass
+/// must have ended in between.
+const MAX_LOOKUPS: usize = 8;
+
+fn refused(error: StageError, number: ShardNo, shard: &Shard) -> WriteError {
+    match error {
+        StageError::Refused(refusal) => WriteError::Refused(refusal),
+        StageError::Full => {
+            // The driver may have a segment to make first.
+            shard.staged.ring();
+            WriteError::Full(number)
+        }
     }
 }
 
@@ -95,10 +119,7 @@ impl Cache {
     /// Keys held here that have an expiry.
     #[must_use]
     pub fn expiring(&self) -> usize {
-        let expiring = |shard: &Arc<Shard>| {
-            shard.index.view().iter().filter(|(_, entry)| entry.expires_at != Millis::NEVER).count()
-        };
-        self.turns().routes.here().map(expiring).sum()
+        self.turns().routes.here().map(|shard| shard.index.view().expiring()).sum()
     }
 }
 
@@ -131,12 +152,18 @@ impl Turns {
             .map_or(Some(Fate::Refused(Refusal::NotReady)), |shard| shard.frontier.fate(hold.offset))
     }
 
-    /// The record to [`settle`](Self::settle) before there may be room to stage again. To be asked while the turn that
-    /// found the shard full is alive: what fills the shard cannot be applied before, so it is still to come.
+    /// What to [wait](Self::wait_for_room) for before there may be room to stage again. To be asked while the turn that
+    /// found the shard full is alive: nothing can make room before, so what does is still to come.
     #[must_use]
-    pub fn room(&self, shard: ShardNo) -> Hold {
-        let offset = self.routes.shard(shard).map(|shard| shard.frontier.applied_next()).unwrap_or_default();
-        Hold { shard, offset, wrote: false }
+    pub fn room(&self, shard: ShardNo) -> Room {
+        Room { shard, ticket: self.routes.shard(shard).map(|shard| shard.room.ticket()) }
+    }
+
+    /// Waits until there may be room to stage again. May be cancelled.
+    pub async fn wait_for_room(&self, room: Room) {
+        if let (Some(shard), Some(ticket)) = (self.routes.shard(room.shard), room.ticket) {
+            shard.room.wait(ticket).await;
+        }
     }
 }
 
@@ -188,7 +215,7 @@ impl<'t> Turn<'t> {
             for key in keys.clone().filter(here) {
                 let (outcome, hold) = self.write(key, |machine, now| {
                     if !room_made {
-                        machine.make_room(bytes, now)?;
+                        machine.make_room(Purpose::Delete, bytes, now)?;
                     }
                     machine.delete(key, now)
                 })?;
@@ -198,6 +225,23 @@ impl<'t> Turn<'t> {
             }
         }
         Ok((removed, holds))
+    }
+
+    /// Stages the removal of every key of the cache: what the answer waits for, nothing where there was nothing.
+    ///
+    /// # Errors
+    /// [`WriteError`]: nothing was staged in the shard that refused, nor in those after it.
+    pub fn clear(&mut self) -> Result<Vec<Hold>, WriteError> {
+        let (now, mut holds) = (self.now, Vec::new());
+        for number in self.routes.numbers() {
+            let (shard, machine) = self.lock(number)?;
+            let cleared = machine.clear(now).map_err(|error| refused(error, number, shard))?;
+            if let Some(offset) = cleared {
+                shard.staged.ring();
+                holds.push(Hold { shard: number, offset, wrote: true });
+            }
+        }
+        Ok(holds)
     }
 
     /// The shards that answer for `keys`, ascending, each once.
@@ -218,11 +262,9 @@ impl<'t> Turn<'t> {
         stage: impl FnOnce(&mut Machine, Millis) -> Result<Outcome, StageError>,
     ) -> Result<(Outcome, Option<Hold>), WriteError> {
         let now = self.now;
-        let (shard, number, machine) = self.lock(key)?;
-        let outcome = stage(machine, now).map_err(|error| match error {
-            StageError::Refused(refusal) => WriteError::Refused(refusal),
-            StageError::Full => WriteError::Full(number),
-        })?;
+        let (number, _) = self.routes.of_key(key)?;
+        let (shard, machine) = self.lock(number)?;
+        let outcome = stage(machine, now).map_err(|error| refused(error, number, shard))?;
         if outcome.written.is_some() {
             shard.staged.ring();
         }
@@ -231,15 +273,17 @@ impl<'t> Turn<'t> {
         Ok((outcome, hold))
     }
 
-    fn lock(&mut self, key: &[u8]) -> Result<(&'t Arc<Shard>, ShardNo, &mut Machine), Refusal> {
-        let (number, shard) = self.routes.of_key(key)?;
+    fn lock(&mut self, number: ShardNo) -> Result<(&'t Arc<Shard>, &mut Machine), Refusal> {
+        let shard = self.routes.get(number)?;
         if self.writing.as_ref().is_none_or(|(held, _, _)| *held != number) {
             // The other shard's lock is let go first: no turn ever holds two.
             self.writing = None;
-            self.writing = Some((number, shard, shard.machine()));
+            let mut machine = shard.machine();
+            machine.space().memory_full = shard.memory_full();
+            self.writing = Some((number, shard, machine));
         }
         match &mut self.writing {
-            Some((_, _, machine)) => Ok((shard, number, machine)),
+            Some((_, _, machine)) => Ok((shard, machine)),
             None => Err(Refusal::NotReady),
         }
     }
@@ -250,9 +294,17 @@ impl<'t> Turn<'t> {
     /// # Errors
     /// [`ReadError`]: never a miss.
     pub fn get(&self, key: &[u8]) -> Result<(Option<Found<'_>>, Option<Hold>), ReadError> {
-        let (value, hold) = self.look(key)?;
-        let found = value.map(|value| self.found(key, &value)).transpose()?;
-        Ok((found, hold))
+        let mut last = None;
+        for _ in 0..MAX_LOOKUPS {
+            let (value, hold) = self.look(key)?;
+            match value.map(|value| self.found(key, &value)).transpose() {
+                // Between look-up and pin the log may have lost the segment: the record was carried, superseded or
+                // deleted before that, and the index knows.
+                Err(gone @ ReadError::Mismatch { .. }) => last = Some(gone),
+                found => return Ok((found?, hold)),
+            }
+        }
+        Err(last.unwrap_or(ReadError::Refused(Refusal::NotReady)))
     }
 
     /// Whether a key has a live value; as [`Turn::get`].

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::core::log::{FORMAT, OLDEST_FORMAT};
 use crate::core::types::{BrokerId, SegmentNo, ShardId};
 
 /// Why a request was turned away. Nothing was written and nothing will be.
@@ -27,6 +28,14 @@ pub enum Refusal {
     BatchTooLarge { bytes: usize, bound: usize },
     /// The outcome rested on a staged write that was lost.
     LostGround,
+    /// The process uses more memory than it may.
+    MemoryFull { used: u64, bound: u64 },
+    /// The cache's live records take more bytes than they may.
+    DataFull { live: u64, bound: u64 },
+    /// The disk has less free space than must stay free.
+    DiskLow { free: u64, floor: u64 },
+    /// What the log has allocated is used up, and there is no more to be had yet.
+    NoRoom,
 }
 
 impl fmt::Display for Refusal {
@@ -50,6 +59,17 @@ impl fmt::Display for Refusal {
                 write!(f, "the request takes {bytes} bytes of one batch, the bound is {bound}; nothing was written")
             }
             Self::LostGround => write!(f, "a write this answer rested on was lost; nothing was written, try again"),
+            Self::MemoryFull { used, bound } => {
+                write!(f, "the broker uses {used} bytes of memory, the bound is {bound}; nothing was written")
+            }
+            Self::DataFull { live, bound } => {
+                write!(f, "the cache holds {live} bytes, the bound is {bound}; nothing was written")
+            }
+            Self::DiskLow { free, floor } => write!(
+                f,
+                "the disk has {free} bytes free and {floor} must stay free; nothing was written, deletes and reads go on"
+            ),
+            Self::NoRoom => write!(f, "the log has no allocated space left on the disk; nothing was written"),
         }
     }
 }
@@ -149,9 +169,8 @@ impl fmt::Display for OpenError {
             Self::OtherFormat { path, found } => {
                 write!(
                     f,
-                    "{} is of another format ({found}); this build reads format {} and has changed nothing",
-                    path.display(),
-                    crate::core::log::FORMAT
+                    "{} is of another format ({found}); this build reads formats {OLDEST_FORMAT} to {FORMAT} and has changed nothing",
+                    path.display()
                 )
             }
             Self::Damaged { path, at, what } => {

@@ -60,6 +60,87 @@ pub const ZERO_FILL_PAUSE_MS: u64 = 4;
 /// The same in bytes when somebody waits for the whole segment: larger pieces, no pause.
 pub const AWAITED_ZERO_FILL_BYTES: usize = 1024 * 1024;
 
+/// A log that takes more than this percentage of its live bytes is compacted.
+pub const COMPACTION_RATIO_PERCENT: u64 = 200;
+
+/// From this percentage on compaction makes no pauses.
+pub const COMPACTION_FULL_SPEED_PERCENT: u64 = 212;
+
+/// A log may take this many segments more than its live bytes, whatever the ratio: the newest one, the one made ahead, and
+/// enough besides that compaction always has more garbage than live records before it.
+pub const COMPACTION_SLACK_SEGMENTS: u64 = 4;
+
+/// How fast compaction reads and writes when it has all the time it wants, in bytes per second.
+pub const COMPACTION_SLOWEST_BYTES_PER_S: u64 = 16 * 1024 * 1024;
+
+/// Bytes of live records that compaction stages in one go, so that no batch of a client's grows much by them.
+pub const CARRY_PIECE_BYTES: u64 = 64 * 1024;
+
+/// The same when the log is as large as it may be: a flush takes about a millisecond longer by it.
+pub const CARRY_MOST_PIECE_BYTES: u64 = 1024 * 1024;
+
+/// Bytes of a segment that compaction reads in one go.
+pub const COMPACTION_READ_BYTES: u64 = 1024 * 1024;
+
+/// The same when the log is as large as it may be.
+pub const COMPACTION_MOST_READ_BYTES: u64 = 4 * 1024 * 1024;
+
+/// How often a pass reads its segment before it takes the index for wrong.
+pub const MAX_PASS_ROUNDS: u32 = 3;
+
+/// The free-space floor unless the configuration sets it, in segments: room for what the next pass carries and for deletes.
+pub const LEAST_FLOOR_SEGMENTS: u64 = 2;
+
+/// Puts leave this part of a segment unused, so that deletes go on when the disk was filled by somebody else.
+pub const PUT_RESERVE_DIVISOR: u64 = 16;
+
+/// Deletes and carries leave this part of a segment unused: enough for the trims of many passes.
+pub const TRIM_RESERVE_DIVISOR: u64 = 1024;
+
+/// How often a shard's housekeeping looks at the disk, the sweep and the size of the log, in milliseconds.
+pub const HOUSEKEEPING_INTERVAL_MS: u64 = 1_000;
+
+/// How long compaction rests after it met something damaged, in milliseconds.
+pub const COMPACTION_FAULT_REST_MS: u64 = 60_000;
+
+/// The sweep visits the whole index in this many milliseconds at most.
+pub const SWEEP_PERIOD_MS: u64 = 240_000;
+
+/// Entries the sweep visits before it lets others run.
+pub const SWEEP_PIECE_SLOTS: usize = 4_096;
+
+/// The clock makes good a difference to the wall clock by at most this part of the time that passes: a tenth. Fast enough to
+/// be right within an hour after five minutes, slow enough that no expiry is off by more.
+pub const CLOCK_SLEW_DIVISOR: u64 = 10;
+
+/// A wall clock that is further ahead than this many milliseconds was set wrong, or the machine was stopped: it is not
+/// believed while the broker runs.
+pub const CLOCK_JUMP_MS: u64 = 5 * 60 * 1000;
+
+/// How often the wall clock is looked at, in microseconds.
+pub const CLOCK_LOOK_INTERVAL_US: u64 = 1_000_000;
+
+/// While the clock slews, its offset is brought up to date this often, in microseconds: steps of a millisecond at most.
+pub const CLOCK_STEP_US: u64 = 10_000;
+
+/// A difference of this many milliseconds is left alone.
+pub const CLOCK_CLOSE_ENOUGH_MS: u64 = 2;
+
+/// Bytes of values that are kept in memory beside the log unless the configuration says otherwise.
+pub const DEFAULT_VALUE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Sealed segments of one log whose files are open at a time, unless whoever opens the log says otherwise.
+pub const DEFAULT_MAX_OPEN_SEGMENTS: usize = 32;
+
+/// Slots that the sweep looks at under one read lock of the index: some tens of microseconds.
+pub const SWEEP_SLOTS_PER_GUARD: usize = 4096;
+
+/// Entries that the sweep removes under one write lock of the index, while readers wait: as long.
+pub const SWEEP_REMOVALS_PER_GUARD: usize = 64;
+
+/// Bytes of a `node.toml` that are read: more than any build writes.
+pub const MAX_NODE_FILE_BYTES: u64 = 1024 * 1024;
+
 /// How long the broker keeps answering after a failed flush, so that every waiter is told; in milliseconds.
 pub const FAILED_FLUSH_GRACE_MS: u64 = 1_000;
 

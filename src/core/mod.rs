@@ -1,6 +1,6 @@
 //! The core: logs, indexes, sequencing, consensus and routing. It decides; front ends translate, the cluster carries.
 //!
-//! Reading order: the words (`types`, `op`, `error`, `limits`, `clock`, `entropy`), then bottom up `log`, `record`,
+//! Reading order: the words (`types`, `op`, `error`, `limits`, `clock`, `entropy`, `progress`), then bottom up `log`, `record`,
 //! `consensus`, `index`, `shard`, `routing`, and the two doors: `store` (to a data directory) and `api` (to front ends).
 //!
 //! Must never know a protocol, a socket or another broker.
@@ -10,6 +10,7 @@ pub mod entropy;
 pub mod error;
 pub mod limits;
 pub mod op;
+pub mod progress;
 pub mod types;
 
 pub mod log;

@@ -1,5 +1,7 @@
 //! A data directory: its lock, its `node.toml`, and the shards in it.
 //!
+//! Reading order: `node` (what the directory says of itself), `replay` (what a log tells), and here the two in order.
+//!
 //! Promise: one process at a time; a directory that is not ours, or of another format, is left as it was; a shard that
 //! `node.toml` knows and whose directory is gone is an error, never a new empty shard; a shard handed out has its doors
 //! open. Must never know who asks or which brokers there are.
@@ -8,29 +10,34 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::core::clock::Clock;
 use crate::core::consensus::{Consensus, Start};
 use crate::core::entropy::Entropy;
 use crate::core::error::OpenError;
 use crate::core::index::Index as KeyIndex;
-use crate::core::limits::segment_bytes_for;
+use crate::core::limits::{
+    DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, segment_bytes_for,
+};
 use crate::core::log::disk::Disk;
-use crate::core::log::open::{FIRST_OFFSET, FoundBatch, OpenReport, recover};
+use crate::core::log::open::{FIRST_OFFSET, OpenReport, recover};
+use crate::core::log::trim::Removal;
 use crate::core::log::writer::LogOptions;
-use crate::core::log::{FORMAT, FsyncPolicy, segment};
-use crate::core::record::control::ControlRecord;
+use crate::core::log::{FORMAT, FsyncPolicy};
+use crate::core::progress::Progress;
+pub use crate::core::shard::MemoryBound;
 use crate::core::shard::Shard;
-use crate::core::shard::apply::{Applied, apply};
 use crate::core::shard::driver::{Driver, DriverError};
+use crate::core::shard::housekeeper::{Housekeeper, Housekeeping};
 use crate::core::shard::machine::{Bounds, Machine, MachineStart};
-use crate::core::types::{Epoch, Generation, Index, Offset, ShardId};
+use crate::core::shard::spare::lacks_room;
+use crate::core::store::node::{LOCK_FILE, Node};
+use crate::core::store::replay::Replayed;
+use crate::core::types::ShardId;
+use crate::teeth::{Tooth, bites};
 
-const LOCK_FILE: &str = "hearth.lock";
-const NODE_FILE: &str = "node.toml";
-const NODE_FILE_NEW: &str = "node.toml.new";
+pub mod node;
+pub mod replay;
 
 /// How a store is opened.
 #[derive(Clone, Debug)]
@@ -39,27 +46,37 @@ pub struct StoreOptions {
     pub max_value_bytes: usize,
     /// `None`: what follows from `max_value_bytes`. Smaller only in tests.
     pub segment_bytes: Option<u32>,
+    /// Bytes of live records that one cache may hold; 0: no bound.
+    pub max_data_bytes: u64,
+    /// Bytes that must stay free on the disk; 0: two segments.
+    pub min_free_bytes: u64,
+    /// Bytes of values kept in memory beside the log; 0: none.
+    pub value_cache_bytes: u64,
+    /// Whether the log is compacted; only measurements want it not to be.
+    pub compacts: bool,
+    /// `None`: no bound on memory.
+    pub memory: Option<MemoryBound>,
+    /// The most sealed segments that are open at a time.
+    pub max_open_segments: usize,
+    /// Where opening tells how far it is.
+    pub progress: Arc<Progress>,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
         Self {
             policy: FsyncPolicy::Always,
-            max_value_bytes: crate::core::limits::DEFAULT_MAX_VALUE_BYTES,
+            max_value_bytes: DEFAULT_MAX_VALUE_BYTES,
             segment_bytes: None,
+            max_data_bytes: 0,
+            min_free_bytes: 0,
+            value_cache_bytes: DEFAULT_VALUE_CACHE_BYTES,
+            compacts: true,
+            memory: None,
+            max_open_segments: DEFAULT_MAX_OPEN_SEGMENTS,
+            progress: Arc::default(),
         }
     }
-}
-
-/// What `node.toml` says.
-#[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
-struct Node {
-    format: u32,
-    broker: String,
-    /// The shards that live here, as `kind/tenant/namespace/name/shard`.
-    #[serde(default)]
-    shards: Vec<String>,
 }
 
 /// An open data directory.
@@ -77,6 +94,7 @@ pub struct Store {
 pub struct OpenShard {
     pub shard: Arc<Shard>,
     pub driver: Driver,
+    pub housekeeper: Housekeeper,
     pub report: OpenReport,
 }
 
@@ -93,82 +111,28 @@ impl Store {
         entropy: Arc<Entropy>,
     ) -> Result<Self, OpenError> {
         disk.create_dir(root).map_err(OpenError::unusable(root, "creating the directory"))?;
-        let names = disk.list(root).map_err(OpenError::unusable(root, "listing it"))?;
-        refuse_foreign(root, &names)?;
+        Node::read(&*disk, root)?;
         let lock = disk.lock(&root.join(LOCK_FILE)).map_err(|error| match error.kind() {
             std::io::ErrorKind::WouldBlock => OpenError::Locked { path: root.to_owned() },
             _ => OpenError::unusable(root, "locking it")(error),
         })?;
-        let mut store = Self {
-            disk,
-            root: root.to_owned(),
-            options,
-            clock,
-            entropy,
-            node: Node { format: FORMAT, broker: String::new(), shards: Vec::new() },
-            _lock: lock,
-        };
         // Looked for again under the lock: another process may have been creating it.
-        if store.disk.exists(&root.join(NODE_FILE)).map_err(OpenError::unusable(root, "listing it"))? {
-            store.node = store.read_node()?;
-        } else {
-            store.flush_way_here()?;
-            store.node.broker = format!("{:016x}", store.entropy.number());
-            store.write_node()?;
-        }
-        Ok(store)
-    }
-
-    /// Flushes every entry that leads to the directory: an earlier process may have made them and died before it did.
-    /// Done before `node.toml` is written, so a directory that has one is durable.
-    fn flush_way_here(&self) -> Result<(), OpenError> {
-        for ancestor in self.root.ancestors().skip(1) {
-            let dir = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
-            match self.disk.flush_dir(dir) {
-                // Not ours to read, so not ours to have made.
-                Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
-                flushed => flushed.map_err(OpenError::unusable(dir, "flushing it"))?,
+        let node = match Node::read(&*disk, root)? {
+            Some(node) if node.format == FORMAT => node,
+            Some(older) => {
+                // Before a shard is touched: from then on an older build must refuse, and this is what it looks at.
+                let node = Node { format: FORMAT, ..older };
+                node.write(&*disk, root)?;
+                node
             }
-        }
-        Ok(())
-    }
-
-    fn read_node(&self) -> Result<Node, OpenError> {
-        let path = self.root.join(NODE_FILE);
-        let reading = OpenError::unusable;
-        let file = self.disk.open(&path).map_err(reading(&path, "opening it"))?;
-        let length = file.len().map_err(reading(&path, "reading it"))?.min(1024 * 1024);
-        let mut bytes = vec![0; length as usize];
-        file.read_at(0, &mut bytes).map_err(reading(&path, "reading it"))?;
-        let damaged = |what: String| OpenError::Damaged { path: path.clone(), at: 0, what };
-        let text = String::from_utf8(bytes).map_err(|error| damaged(error.to_string()))?;
-        // The format is looked at first: another format may have other fields.
-        let table: toml::Table = text.parse().map_err(|error: toml::de::Error| damaged(error.message().to_owned()))?;
-        match table.get("format").and_then(toml::Value::as_integer) {
-            Some(format) if format == i64::from(FORMAT) => {}
-            Some(format) => return Err(OpenError::OtherFormat { path, found: format!("format {format}") }),
-            None => return Err(damaged("it names no format".to_owned())),
-        }
-        toml::from_str(&text).map_err(|error| damaged(error.message().to_owned()))
-    }
-
-    /// Replaces `node.toml` as a whole: a new file, flushed, renamed over the old one.
-    fn write_node(&self) -> Result<(), OpenError> {
-        let path = self.root.join(NODE_FILE);
-        let new = self.root.join(NODE_FILE_NEW);
-        let text = toml::to_string(&self.node)
-            .map_err(|error| OpenError::unusable(&path, "writing it")(std::io::Error::other(error)))?;
-        let write = || -> std::io::Result<()> {
-            if self.disk.exists(&new)? {
-                self.disk.remove(&new)?;
+            None => {
+                flush_way_to(&*disk, root)?;
+                let node = Node::new(format!("{:016x}", entropy.number()));
+                node.write(&*disk, root)?;
+                node
             }
-            let file = self.disk.create(&new)?;
-            file.write_at(0, text.as_bytes())?;
-            file.flush()?;
-            self.disk.rename(&new, &path)?;
-            self.disk.flush_dir(&self.root)
         };
-        write().map_err(OpenError::unusable(&path, "writing it"))
+        Ok(Self { disk, root: root.to_owned(), options, clock, entropy, node, _lock: lock })
     }
 
     /// Opens a shard, creating it if `node.toml` does not know it yet, and makes this broker its owner.
@@ -176,22 +140,12 @@ impl Store {
     /// # Errors
     /// [`OpenError`]; a shard that was refused is left as it was.
     pub fn open_shard(&mut self, id: &ShardId) -> Result<OpenShard, OpenError> {
-        let name = format!("{}/{}/{}", id.kind.root(), id.cache, id.shard.0);
-        let dir = self.root.join(id.kind.root()).join(directory_name(id)).join(id.shard.0.to_string());
-        let known = self.node.shards.contains(&name);
-        let there = self.disk.exists(&dir).map_err(OpenError::unusable(&dir, "looking for it"))?;
-        if known && !there {
-            return Err(OpenError::Damaged {
-                path: dir,
-                at: 0,
-                what: format!("{NODE_FILE} knows {id}, but its directory is gone"),
-            });
-        }
+        let (dir, known) = self.node.locate(&*self.disk, &self.root, id)?;
         self.make_durable(&dir)?;
         let opened = self.recover_shard(id, &dir, known)?;
         if !known {
-            self.node.shards.push(name);
-            self.write_node()?;
+            self.node.add(id);
+            self.node.write(&*self.disk, &self.root)?;
         }
         Ok(opened)
     }
@@ -209,33 +163,44 @@ impl Store {
         let policy = self.options.policy;
         let segment_bytes =
             self.options.segment_bytes.unwrap_or_else(|| segment_bytes_for(self.options.max_value_bytes));
-        let options = LogOptions { shard: id.clone(), segment_bytes, policy, entropy: Arc::clone(&self.entropy) };
-        let index = Arc::new(KeyIndex::default());
-        let mut replayed = Replayed { generations: Vec::new(), applied_next: FIRST_OFFSET, epoch: None };
-        let mut recovered = recover(Arc::clone(&self.disk), dir, options, |found| {
-            let applied = apply(&found.header, &found.bytes, found.location, &index);
-            let applied = applied.map_err(|error| OpenError::Damaged {
-                path: dir.join(segment::file_name(found.location.segment)),
-                at: u64::from(found.location.position),
-                what: error.to_string(),
-            });
-            replayed.note(found, applied?);
-            Ok(())
+        let options = LogOptions {
+            shard: id.clone(),
+            segment_bytes,
+            policy,
+            max_open_segments: self.options.max_open_segments,
+            entropy: Arc::clone(&self.entropy),
+        };
+        let index = Arc::new(KeyIndex::loading());
+        let mut replayed = Replayed::default();
+        let mut recovered = recover(Arc::clone(&self.disk), dir, options, &self.options.progress, |found| {
+            replayed.replay(dir, found, &index)
         })?;
-        let broken = |what: String| OpenError::Damaged { path: dir.to_owned(), at: 0, what };
-        if known && recovered.is_new() {
-            return Err(broken(format!("{NODE_FILE} knows {id}, but there is no log in its directory")));
+        let start = replayed.judge(id, dir, known, &recovered.survey)?;
+        let uncommitted = std::mem::take(&mut recovered.survey.uncommitted);
+        let applied = recovered.survey.committed;
+        replayed.applied_next = replayed.applied_next.max(recovered.survey.first_offset());
+        if let Some(start) = &start {
+            index.trim(start.offset, start.segment);
         }
-        let uncommitted = std::mem::take(&mut recovered.uncommitted);
-        let applied = recovered.committed;
-        let (log, report) = recovered.into_writer()?;
+        index.finish_loading();
+        let (mut log, report) = recovered.into_writer()?;
+        if let Some(start) = start {
+            // A trim was applied, and the process died before the anchor knew.
+            let failed = |source| OpenError::FlushFailed { path: dir.to_owned(), source };
+            log.trim(&start).and_then(Removal::carry_out).map_err(failed)?;
+        }
+        // Time goes on from the newest that anybody may have been told: what lapsed then has lapsed.
+        let staged = uncommitted.iter().map(|found| found.header.time).max();
+        self.clock.not_before(replayed.time.max(log.anchor().state().clock).max(staged.unwrap_or_default()));
         let start = Start {
             anchor: log.anchor().state(),
             generations: replayed.generations,
             applied,
             uncommitted: uncommitted.iter().collect(),
         };
+        let broken = |what: String| OpenError::Damaged { path: dir.to_owned(), at: 0, what };
         let consensus = Consensus::start(&start).map_err(broken)?;
+        let restarts = bites(Tooth::OffsetsRestart) && index.view().is_empty();
         let machine = Machine::new(MachineStart {
             id: id.clone(),
             bounds: Bounds::of(self.options.max_value_bytes, segment_bytes),
@@ -246,12 +211,15 @@ impl Store {
                 .map(|found| (found.header, Bytes::from(found.bytes), found.location))
                 .collect(),
             applied_next: replayed.applied_next,
-            next_offset: log.tail().next_offset,
+            next_offset: if restarts { FIRST_OFFSET } else { log.tail().next_offset },
             flushed: log.flushed(),
             // Not only when it is new: an earlier process may have died between choosing it and logging it.
-            epoch_due: (replayed.epoch != Some(report.epoch)).then_some(report.epoch),
+            epoch: report.epoch,
+            epoch_due: replayed.epoch != Some(report.epoch),
+            segments: log.segments(),
+            max_data_bytes: self.options.max_data_bytes,
         });
-        let shard = Arc::new(Shard::new(machine, log.segments()));
+        let shard = Arc::new(Shard::new(machine, log.segments()).with_memory_bound(self.options.memory));
         let mut driver = Driver::new(Arc::clone(&shard), log, policy, Arc::clone(&self.clock));
         shard.machine().campaign().map_err(broken)?;
         driver.run_to_idle().map_err(|error| match error {
@@ -264,58 +232,31 @@ impl Store {
         if !shard.machine().doors_open() {
             return Err(broken("this broker could not become the owner of a shard that lives only here".to_owned()));
         }
-        Ok(OpenShard { shard, driver, report })
+        let housekeeping = Housekeeping {
+            disk: Arc::clone(&self.disk),
+            dir: dir.to_owned(),
+            segment_bytes,
+            min_free_bytes: self.options.min_free_bytes,
+            compacts: self.options.compacts,
+        };
+        let housekeeper = Housekeeper::new(Arc::clone(&shard), Arc::clone(&self.clock), housekeeping);
+        Ok(OpenShard { shard, driver, housekeeper, report })
     }
 }
 
-/// What replaying the committed batches told beside the index.
-struct Replayed {
-    /// The first index of each generation.
-    generations: Vec<(Index, Generation)>,
-    applied_next: Offset,
-    /// The newest epoch the log names.
-    epoch: Option<Epoch>,
-}
-
-impl Replayed {
-    fn note(&mut self, found: &FoundBatch, applied: Applied) {
-        let generation = found.header.generation;
-        if self.generations.last().is_none_or(|last| last.1 != generation) {
-            self.generations.push((found.header.index, generation));
+/// Flushes every entry that leads to the directory: an earlier process may have made them and died before it did. Done
+/// before `node.toml` is written, so a directory that has one is durable.
+fn flush_way_to(disk: &dyn Disk, root: &Path) -> Result<(), OpenError> {
+    for ancestor in root.ancestors().skip(1) {
+        let dir = if ancestor.as_os_str().is_empty() { Path::new(".") } else { ancestor };
+        match disk.flush_dir(dir) {
+            // Not ours to read, so not ours to have made.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {}
+            flushed => flushed.map_err(OpenError::unusable(dir, "flushing it"))?,
         }
-        self.applied_next = found.header.next_offset();
-        if let Applied::Control(ControlRecord::Epoch(epoch)) = applied {
-            self.epoch = Some(epoch);
-        }
     }
+    Ok(())
 }
 
-/// A directory that holds something but no `node.toml` is somebody else's.
-fn refuse_foreign(root: &Path, names: &[String]) -> Result<(), OpenError> {
-    if names.iter().any(|name| name == NODE_FILE) {
-        return Ok(());
-    }
-    let ours = [LOCK_FILE, NODE_FILE_NEW, "lost+found"];
-    match names.iter().find(|name| !ours.contains(&name.as_str())) {
-        None => Ok(()),
-        Some(other) => Err(OpenError::NotOurs { path: root.to_owned(), holds: other.clone() }),
-    }
-}
-
-/// A readable part and 128 bits of a hash of the whole identity: no separator or dot comes from outside.
-fn directory_name(id: &ShardId) -> String {
-    let name = id.cache.to_string();
-    let readable: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).take(40).collect();
-    let hash = Sha256::digest(format!("{}\0{name}", id.kind.root()).as_bytes());
-    let hex: String = hash.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-    format!("{readable}-{hex}")
-}
-
-/// The machine has no room for another file, or no descriptor for it: nothing is wrong with what is there.
-fn lacks_room(error: &std::io::Error) -> bool {
-    use std::io::ErrorKind;
-    const TOO_MANY_OPEN_FILES: [i32; 2] = [23, 24];
-    matches!(error.kind(), ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge)
-        || error.raw_os_error().is_some_and(|code| TOO_MANY_OPEN_FILES.contains(&code))
-}
+#[cfg(test)]
+mod tests;

@@ -44,6 +44,18 @@ pub struct Epoch(pub u64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ReplicaId(pub u64);
 
+/// The members of a shard's consensus group.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configuration {
+    pub voters: Vec<ReplicaId>,
+    pub learners: Vec<ReplicaId>,
+}
+
+impl Configuration {
+    /// The most voters and learners together: what one disk sector has room for beside the rest of an anchor.
+    pub const MAX_MEMBERS: usize = 16;
+}
+
 /// One broker of the cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BrokerId(pub u64);

@@ -18,8 +18,6 @@ use crate::rt::{Listener, Stream, StreamHandle, TaskGroup, sleep_ms};
 const BACKLOG: i32 = 1024;
 /// How long accepting pauses after the process ran out of descriptors, in milliseconds.
 const OUT_OF_DESCRIPTORS_PAUSE_MS: u64 = 100;
-/// How many peers may be in the middle of being turned away; more are just closed.
-const MAX_TURNED_AWAY: usize = 64;
 
 /// Binds a listening socket. The address may be taken over from a process that has just ended.
 ///
@@ -38,7 +36,9 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 pub struct Host {
     pub cache: Cache,
     pub metrics: Arc<Metrics>,
-    pub max_clients: usize,
+    max_clients: usize,
+    /// Peers that may be in the middle of being turned away; more are just closed.
+    max_turned_away: usize,
     closing: Arc<AtomicBool>,
     next_id: AtomicU64,
     connections: Mutex<HashMap<u64, StreamHandle>>,
@@ -48,11 +48,12 @@ pub struct Host {
 
 impl Host {
     #[must_use]
-    pub fn new(cache: Cache, metrics: Arc<Metrics>, max_clients: usize) -> Self {
+    pub fn new(cache: Cache, metrics: Arc<Metrics>, max_turned_away: usize) -> Self {
         Self {
             cache,
+            max_clients: metrics.facts.max_clients,
             metrics,
-            max_clients,
+            max_turned_away,
             closing: Arc::default(),
             next_id: AtomicU64::new(1),
             connections: Mutex::default(),
@@ -89,7 +90,7 @@ impl Host {
         };
         if let Some(why) = why {
             self.metrics.rejected_connections.fetch_add(1, Ordering::Relaxed);
-            if self.turning_away.live() < MAX_TURNED_AWAY {
+            if self.turning_away.live() < self.max_turned_away {
                 self.turning_away.spawn_on(stream.worker(), front_end.turn_away(stream, why));
             }
             return;

@@ -143,7 +143,8 @@ impl Drop for Ext4 {
     }
 }
 
-fn run(command: &mut Command) -> Result<String, String> {
+/// Runs a command to its end and gives what it printed, or why it failed.
+pub fn run(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());

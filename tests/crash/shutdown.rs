@@ -131,7 +131,7 @@ fn a_limit_on_file_sizes_is_told_and_not_a_silent_death() {
 }
 
 /// A shell that sets a limit and then becomes the broker.
-fn limited(limit: &str) -> Vec<OsString> {
+pub fn limited(limit: &str) -> Vec<OsString> {
     let script = format!("ulimit {limit} && exec \"$@\"");
     ["sh", "-c", &script, "sh"].map(OsString::from).into()
 }
@@ -156,6 +156,33 @@ fn running_out_of_descriptors_slows_accepting_and_ends_nothing() {
         }
     });
     assert_eq!(value.as_deref(), Some(&b"49"[..]), "accepting goes on");
+    assert_eq!(broker.terminate(), 0);
+}
+
+#[test]
+fn whatever_crowd_knocks_the_log_keeps_the_descriptors_for_its_next_segment() {
+    const PUTS: usize = 20;
+    let _case = Case::new("shutdown::whatever_crowd_knocks_the_log_keeps_the_descriptors_for_its_next_segment");
+    let scratch = Scratch::new("descriptors-64");
+    let data_dir = scratch.path().join("data");
+    let broker = Launch::new(&data_dir, "never").within(limited("-n 64")).start();
+    let mut served = broker.client();
+    let mut knocked = 0;
+    // 160 MiB: more than two segments, each begun while 200 others want to be let in.
+    let value = vec![b'v'; 8 * 1024 * 1024];
+    let mut crowd = Vec::new();
+    for round in 0..PUTS {
+        crowd.extend((0..10).map(|_| broker.connect()));
+        knocked += 10;
+        let key = format!("key{round}");
+        let reply = served.call(&[b"SET", key.as_bytes(), &value]).expect("a reply");
+        assert_eq!(reply, Reply::Simple(b"OK".to_vec()), "round {round}, {knocked} have knocked");
+    }
+    for round in 0..PUTS {
+        let reply = served.call(&[b"GET", format!("key{round}").as_bytes()]).expect("a reply");
+        assert!(reply == Reply::Bulk(Some(value.clone())), "key{round} is not what was put");
+    }
+    drop(crowd);
     assert_eq!(broker.terminate(), 0);
 }
 

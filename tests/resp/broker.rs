@@ -6,15 +6,16 @@ use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Once;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use clap::Parser;
 use hearth::config::Config;
+use hearth::frontends::resp::Resp;
 use hearth::rt;
-use hearth::server::{Broker, Ended, ServerError};
+use hearth::server::{Ended, Opening, ServerError};
 
 use crate::client::Client;
 
@@ -44,22 +45,9 @@ impl TestBroker {
     }
 
     fn start(arguments: &[&str], data: Option<PathBuf>) -> Self {
-        static RUNTIME: Once = Once::new();
-        RUNTIME.call_once(|| rt::start(1).unwrap());
-        let config = Config::parse_from([&["hearth", "--resp", "127.0.0.1:0"], arguments].concat());
-        let drain_ms = config.drain * 1000;
-        let broker = rt::run(async move { Broker::start(&config).await }).unwrap();
-        let address = broker.address();
-        let (stop, stopped) = rt::channel::bounded::<()>(1);
-        let (done, ended) = mpsc::sync_channel(1);
-        rt::thread("broker", move || {
-            let stopped = async move {
-                let _ = stopped.recv().await;
-            };
-            let _ = done.send(rt::run(broker.serve(stopped, drain_ms)));
-        })
-        .unwrap();
-        Self { address, stop, ended, data }
+        let mut broker = OpeningBroker::listen(arguments).open();
+        broker.data = data;
+        broker
     }
 
     pub fn client(&self) -> Client {
@@ -103,6 +91,44 @@ impl Drop for TestBroker {
     }
 }
 
+/// A broker in this process that listens and has not begun to open its data.
+pub struct OpeningBroker {
+    pub opening: Opening,
+    drain_ms: u64,
+}
+
+impl OpeningBroker {
+    pub fn listen(arguments: &[&str]) -> Self {
+        static RUNTIME: Once = Once::new();
+        RUNTIME.call_once(|| rt::start(1).unwrap());
+        let config = Config::parse_from([&["hearth", "--resp", "127.0.0.1:0"], arguments].concat());
+        let drain_ms = config.drain * 1000;
+        let opening = rt::run(async move { Opening::listen(&config, Arc::new(Resp)).await }).unwrap();
+        Self { opening, drain_ms }
+    }
+
+    pub fn client(&self) -> Client {
+        Client::connect(self.opening.address())
+    }
+
+    /// Opens the data and serves it.
+    pub fn open(self) -> TestBroker {
+        let Self { opening, drain_ms } = self;
+        let broker = rt::run(opening.open(std::future::pending())).unwrap().unwrap();
+        let address = broker.address();
+        let (stop, stopped) = rt::channel::bounded::<()>(1);
+        let (done, ended) = mpsc::sync_channel(1);
+        rt::thread("broker", move || {
+            let stopped = async move {
+                let _ = stopped.recv().await;
+            };
+            let _ = done.send(rt::run(broker.serve(stopped, drain_ms)));
+        })
+        .unwrap();
+        TestBroker { address, stop, ended, data: None }
+    }
+}
+
 /// A broker in a process of its own, so that its memory is its own.
 pub struct OwnProcess {
     pub address: SocketAddr,
@@ -110,9 +136,11 @@ pub struct OwnProcess {
 }
 
 impl OwnProcess {
-    pub fn start() -> Self {
+    /// One that keeps everything in memory.
+    pub fn start(arguments: &[&str]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hearth"))
             .args(["--memory", "--resp", "127.0.0.1:0"])
+            .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

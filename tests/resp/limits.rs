@@ -4,7 +4,7 @@
 
 use hearth::server::Ended;
 
-use crate::broker::{TestBroker, eventually};
+use crate::broker::{OwnProcess, TestBroker, eventually};
 use crate::client::{bulk, request};
 
 const TURNED_AWAY: &[u8] = b"-ERR max number of clients reached\r\n";
@@ -55,6 +55,52 @@ fn the_counters_of_info_are_what_happened() {
     let infos = 2 * request(["INFO"]).len();
     assert_eq!(client.info("total_net_input_bytes") as usize, asked + infos + request(["INFO"]).len());
     assert!(client.info("total_net_output_bytes") > 1000);
+}
+
+const OVER_THE_BOUND: &[u8] = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+
+#[test]
+fn over_the_bound_on_data_a_put_is_told_so_in_redis_words_and_a_delete_makes_room() {
+    let broker = TestBroker::in_memory(&["--max-data", "1mb"]);
+    let mut client = broker.client();
+    let value = vec![b'v'; 100 * 1000];
+    let mut put = |key: &str, value: &[u8]| client.ask([b"SET", key.as_bytes(), value]);
+    let taken = (0..20).take_while(|number| put(&format!("k{number}"), &value) == b"+OK\r\n").count();
+    assert_eq!(taken, 10, "1,048,576 bytes hold ten such records and no eleventh");
+    assert_eq!(put("another", &value), OVER_THE_BOUND);
+    assert_eq!(client.ask(["GET", "k0"]), bulk(&value));
+    assert_eq!(client.ask(["EXISTS", "another"]), b":0\r\n");
+    assert_eq!(client.ask(["DEL", "k0"]), b":1\r\n");
+    assert_eq!(client.ask([&b"SET"[..], b"another", &value]), b"+OK\r\n");
+    assert_eq!(client.info("hearth_max_data_bytes"), 1024 * 1024);
+}
+
+#[test]
+fn over_the_bound_on_memory_a_put_is_told_so_and_reads_and_deletes_go_on() {
+    const BOUND: u64 = 100 * 1024 * 1024;
+    let broker = OwnProcess::start(&["--max-memory", "100mb"]);
+    let mut client = broker.client();
+    assert_eq!(client.ask(["CONFIG", "GET", "maxmemory"]), b"*2\r\n$9\r\nmaxmemory\r\n$9\r\n104857600\r\n");
+    assert_eq!(client.info("maxmemory"), BOUND);
+    let before = client.info("used_memory");
+    let value = vec![b'v'; 1024 * 1024];
+    let mut refused = 0;
+    for number in 0..200 {
+        let reply = client.ask([b"SET", format!("k{number}").as_bytes(), &value]);
+        if reply == OVER_THE_BOUND {
+            refused += 1;
+        } else {
+            assert!(reply == b"+OK\r\n" && refused == 0, "{}", reply.escape_ascii());
+        }
+    }
+    let used = client.info("used_memory");
+    println!("{refused} refused, {before} bytes used before and {used} after");
+    assert!((1..190).contains(&refused), "{refused}");
+    assert!(before < BOUND / 10 && used > BOUND / 2 && used <= BOUND + 4 * 1024 * 1024, "{before} {used}");
+    assert!(client.info("used_memory_peak") >= used && client.info("used_memory_rss") > used / 2);
+    assert_eq!(client.ask(["GET", "k0"]), bulk(&value));
+    assert_eq!(client.ask(["DEL", "k0", "k1"]), b":2\r\n");
+    assert_eq!(client.ask(["PING"]), b"+PONG\r\n");
 }
 
 #[test]

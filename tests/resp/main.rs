@@ -1,7 +1,7 @@
 //! Redis's wire format, held over real sockets: the bytes of every reply, pipelines, and the bounds of a connection.
 //!
 //! Reading order: `broker` (starts one), `client` (a socket and replies as bytes), `script` (requests as text, replies
-//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `limits`.
+//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `limits`, `loading`.
 //!
 //! `HEARTH_RECORD=1 cargo test --test resp record` writes `recorded.txt` anew from `/usr/bin/redis-server`.
 
@@ -13,5 +13,6 @@ mod script;
 mod table;
 
 mod limits;
+mod loading;
 mod pipelines;
 mod wire;

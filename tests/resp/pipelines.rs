@@ -92,7 +92,7 @@ fn replies_that_wait_for_the_disk_keep_their_places() {
 #[test]
 fn a_pipeline_that_is_sent_whole_before_anything_is_read_is_answered() {
     const GETS: usize = 200_000;
-    let broker = OwnProcess::start();
+    let broker = OwnProcess::start(&[]);
     let mut client = broker.client();
     let value = [b'v'; 1000];
     assert_eq!(client.ask([&b"SET"[..], b"k", &value]), b"+OK\r\n");
@@ -107,7 +107,7 @@ fn a_pipeline_that_is_sent_whole_before_anything_is_read_is_answered() {
 #[test]
 fn large_values_behind_writes_of_many_clients_are_not_in_memory_at_once() {
     const CLIENTS: usize = 400;
-    let broker = OwnProcess::start();
+    let broker = OwnProcess::start(&[]);
     let mut other = broker.client();
     assert_eq!(other.ask([&b"SET"[..], b"big", &vec![7; 8 * MIB]]), b"+OK\r\n");
     let before = other.info("used_memory_peak");
@@ -127,7 +127,7 @@ fn large_values_behind_writes_of_many_clients_are_not_in_memory_at_once() {
 #[test]
 fn a_hundred_thousand_requests_are_answered_in_order_and_cost_no_memory_while_nobody_reads() {
     const REQUESTS: usize = 100_000;
-    let broker = OwnProcess::start();
+    let broker = OwnProcess::start(&[]);
     let mut other = broker.client();
     let before = other.info("used_memory_rss");
     let mut client = Client::connect_narrow(broker.address);
@@ -166,7 +166,7 @@ fn padded(number: usize) -> String {
 #[test]
 fn a_thousand_gets_of_one_mib_to_a_slow_reader_cost_no_memory() {
     const GETS: usize = 1000;
-    let broker = OwnProcess::start();
+    let broker = OwnProcess::start(&[]);
     let mut other = broker.client();
     let value: Vec<u8> = (0..MIB).map(|i| (i % 251) as u8).collect();
     assert_eq!(other.ask([&b"SET"[..], b"k", &value]), b"+OK\r\n");
@@ -203,7 +203,7 @@ fn a_client_that_sends_a_value_nobody_keeps_does_not_keep_others_waiting() {
 
 /// While one client sends `flood` again and again, each request of another is answered.
 fn others_are_served_beside(flood: Vec<u8>) {
-    let broker = OwnProcess::start();
+    let broker = OwnProcess::start(&[]);
     let mut flooding = broker.client();
     let mut sender = flooding.sender();
     std::thread::scope(|scope| {

@@ -71,6 +71,12 @@ pub fn commands() -> Vec<Script> {
         Script::of("del", "DEL k | SET k 1 | SET a 1 | DEL k a b | DEL k a b | GET k"),
         Script::of("a-key-named-twice-is-deleted-once", "SET k 1 | DEL k k | DEL"),
         Script::of("exists", "EXISTS k | SET k 1 | EXISTS k | EXISTS k k a | EXISTS"),
+        Script::of("flushdb", "FLUSHDB | SET k 1 | SET a 1 EX 1000 | FLUSHDB | GET k | EXISTS k a | SET k 2 | GET k"),
+        Script::of("flushall", "FLUSHALL | SET k 1 | SET a 1 PX 100000 | flushall | GET a | EXISTS k a"),
+        Script::of("flush-sync-or-async", "SET k 1 | FLUSHDB ASYNC | GET k | SET k 1 | FLUSHDB sync | GET k | SET k 1 | FLUSHALL async | GET k | SET k 1 | FLUSHALL SYNC | GET k"),
+        Script::of("flush-knows-no-other-word", "SET k 1 | FLUSHDB NOW | FLUSHALL NOW | FLUSHDB ASYNC SYNC | FLUSHALL SYNC SYNC | FLUSHDB '' | GET k"),
+        Script::of("flush-in-one-pipeline-with-what-comes-before-and-after", "SET k 1 | SET a 1 | FLUSHDB | SET k 2 NX | SET a 2 XX | GET k | GET a | DEL k a | FLUSHALL | SET k 3 GET"),
+        Script::of("flush-in-resp3", "HELLO 3 | SET k 1 | FLUSHDB | GET k"),
         Script::of("exists-and-del-in-one-pipeline", "SET k 1 | EXISTS k | DEL k | EXISTS k | SET k 2 | EXISTS k"),
         Script::of("hello-tells-the-server", "HELLO | HELLO 2 | HELLO 3 | HELLO"),
         Script::of("hello-back-to-resp2", "HELLO 3 | GET k | HELLO 2 | GET k"),
@@ -118,7 +124,7 @@ pub fn commands() -> Vec<Script> {
                 "-ERR unknown subcommand 'SET'. Try CONFIG HELP.\r\n-ERR unknown subcommand 'REWRITE'. Try CONFIG HELP.\r\n",
                 "settings are given at the start and kept nowhere",
             ),
-        Script::of("command-count", "COMMAND COUNT").differs(":16\r\n", "Hearth has fewer commands"),
+        Script::of("command-count", "COMMAND COUNT").differs(":18\r\n", "Hearth has fewer commands"),
         Script::of("command-info-of-nothing", "COMMAND INFO foo bar | HELLO 3 | COMMAND INFO foo"),
         Script::of("command-info", "COMMAND INFO get")
             .differs(

@@ -24,6 +24,7 @@ use hearth::core::routing::placement::{Placement, Spot};
 use hearth::core::routing::router::Router;
 use hearth::core::shard::Shard;
 use hearth::core::shard::driver::Driver;
+use hearth::core::shard::housekeeper::Housekeeper;
 use hearth::core::shard::read::Pinned;
 use hearth::core::store::{OpenShard, Store, StoreOptions};
 use hearth::core::types::{CacheName, Epoch, Kind, Millis, Offset, SegmentNo, ShardId, ShardNo};
@@ -50,7 +51,14 @@ impl World {
             disk: MemoryDisk::new(),
             clock: Arc::new(ManualClock::at(START)),
             entropy: Arc::new(Entropy::seeded(1)),
-            options: StoreOptions { policy, segment_bytes: Some(segment_bytes), max_value_bytes },
+            options: StoreOptions {
+                policy,
+                segment_bytes: Some(segment_bytes),
+                max_value_bytes,
+                // So few that a test with several segments opens and closes them.
+                max_open_segments: 2,
+                ..StoreOptions::default()
+            },
         }
     }
 
@@ -68,27 +76,32 @@ impl World {
     }
 
     pub fn open_store(&self) -> Result<Store, OpenError> {
-        self.open_store_on(Arc::new(self.disk.clone()), Path::new(ROOT))
+        self.open_store_in(Arc::new(self.disk.clone()), Path::new(ROOT))
     }
 
-    fn open_store_on(&self, disk: Arc<dyn Disk>, root: &Path) -> Result<Store, OpenError> {
+    fn open_store_in(&self, disk: Arc<dyn Disk>, root: &Path) -> Result<Store, OpenError> {
         let (clock, entropy) = (Arc::clone(&self.clock) as Arc<dyn Clock>, Arc::clone(&self.entropy));
         Store::open(disk, root, self.options.clone(), clock, entropy)
     }
 
     pub fn open(&self) -> Result<Bed, OpenError> {
-        self.open_on(Arc::new(self.disk.clone()), Path::new(ROOT))
+        self.open_on(Arc::new(self.disk.clone()))
+    }
+
+    /// Opens through another door to this world's disk.
+    pub fn open_on(&self, disk: Arc<dyn Disk>) -> Result<Bed, OpenError> {
+        self.open_in(disk, Path::new(ROOT))
     }
 
     /// The same options, time and random numbers on any disk, in any directory.
-    pub fn open_on(&self, disk: Arc<dyn Disk>, root: &Path) -> Result<Bed, OpenError> {
-        let mut store = self.open_store_on(disk, root)?;
-        let OpenShard { shard, driver, report } = store.open_shard(&shard_id())?;
+    pub fn open_in(&self, disk: Arc<dyn Disk>, root: &Path) -> Result<Bed, OpenError> {
+        let mut store = self.open_store_in(disk, root)?;
+        let OpenShard { shard, driver, housekeeper, report } = store.open_shard(&shard_id())?;
         let router = Arc::new(Router::default());
         router.publish(Placement::default().with(Kind::Cache, CacheName::default_cache(), vec![Spot::Here]));
         router.open(Arc::clone(&shard));
         let cache = Cache::new(CacheName::default_cache(), router, Arc::clone(&self.clock) as Arc<dyn Clock>);
-        Ok(Bed { cache, shard, driver, report, _store: store })
+        Ok(Bed { cache, shard, driver, housekeeper, report, _store: store })
     }
 }
 
@@ -123,25 +136,36 @@ pub fn bytes_of(disk: &MemoryDisk, path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// The newest epoch that a control record of the log names.
-pub fn logged_epoch(disk: &MemoryDisk) -> Option<Epoch> {
-    let mut newest = None;
+/// Hands every sound batch that stands on the disk to `visit`, oldest first, with the number of its segment.
+pub fn each_batch(disk: &MemoryDisk, mut visit: impl FnMut(SegmentNo, &ScannedBatch<'_>)) {
     for (number, path) in segment_files(disk) {
         let HeaderRead::Sound(header) = SegmentHeader::decode(&bytes_of(disk, &path), &shard_id(), number) else {
             continue;
         };
         let file = disk.open(&path).expect("it is there");
         let found = scan(&*file, &header, |batch: ScannedBatch<'_>| -> std::io::Result<()> {
-            for record in records(&batch.header, batch.bytes).filter(|_| batch.header.batch_type == BatchType::Control)
-            {
-                if let Ok(ControlRecord::Epoch(epoch)) = ControlRecord::decode(record.body) {
-                    newest = Some(epoch);
-                }
-            }
+            visit(number, &batch);
             Ok(())
         });
         found.expect("a sound disk");
     }
+}
+
+/// The record that a control batch holds.
+pub fn control_of(batch: &ScannedBatch<'_>) -> Option<ControlRecord> {
+    let mut all = records(&batch.header, batch.bytes).filter(|_| batch.header.batch_type == BatchType::Control);
+    all.next().and_then(|record| ControlRecord::decode(record.body).ok())
+}
+
+/// The newest epoch that a control record of the log names.
+pub fn logged_epoch(disk: &MemoryDisk) -> Option<Epoch> {
+    let mut newest = None;
+    each_batch(disk, |_, batch| match control_of(batch) {
+        Some(ControlRecord::Epoch(epoch)) => newest = Some(epoch),
+        // The record that named it may be gone.
+        Some(ControlRecord::Trim(trim)) => newest = Some(trim.epoch),
+        _ => {}
+    });
     newest
 }
 
@@ -158,6 +182,7 @@ pub struct Bed {
     pub cache: Cache,
     pub shard: Arc<Shard>,
     pub driver: Driver,
+    pub housekeeper: Housekeeper,
     pub report: OpenReport,
     _store: Store,
 }
@@ -173,7 +198,7 @@ impl Bed {
 
     /// Everything the index holds, lapsed or not, each value read back from the log.
     pub fn contents(&self) -> Result<State, ReadError> {
-        let entries: Vec<_> = self.shard.index.view().iter().map(|(key, entry)| (key.to_vec(), *entry)).collect();
+        let entries: Vec<_> = self.shard.index.view().iter().map(|(key, entry)| (key.to_vec(), entry)).collect();
         let mut scratch = Vec::new();
         let mut contents = State::new();
         for (key, entry) in entries {

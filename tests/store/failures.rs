@@ -221,7 +221,7 @@ fn a_directory_of_somebody_else_is_left_alone() {
 #[test]
 fn a_node_file_of_another_format_or_none_is_left_alone() {
     let with_node = |node: &[u8]| refused(&disk_with(&[("hearth.lock", b""), ("node.toml", node)]));
-    assert!(matches!(with_node(b"format = 2\nnew = true\n"), OpenError::OtherFormat { .. }));
+    assert!(matches!(with_node(b"format = 3\nnew = true\n"), OpenError::OtherFormat { .. }));
     for damaged in
         [&b""[..], b"format = ", b"broker = \"x\"", b"format = 1", b"format = 1\nbroker = \"x\"\nmore = 1", b"\xff"]
     {
@@ -240,7 +240,7 @@ fn a_known_shard_without_its_directory_or_its_log_is_refused_and_never_made_anew
     gone.create_dir(&shard_dir(&world.disk)).expect("a sound disk");
     assert!(matches!(refused(&gone), OpenError::Damaged { what, .. } if what.contains("no log")));
     // The anchor is gone, or a segment that the next one says was before it.
-    for (name, reason) in [("anchor", "anchor file is missing"), ("0000000000000001.seg", "the log before it ends")] {
+    for (name, reason) in [("anchor", "anchor file is missing"), ("0000000000000001.seg", "the log begins at")] {
         let disk = world.disk.after_kill();
         let mut bed = world.with_disk(disk.clone()).open().expect("it opens");
         bed.put_acknowledged(b"c", b"in segment 2");

@@ -114,7 +114,7 @@ impl Run<'_> {
     fn restarted(self) -> Self {
         let Self { world, root, bed, state } = self;
         drop(bed);
-        let bed = world.open_on(Arc::new(RealDisk), root).expect("it opens again");
+        let bed = world.open_in(Arc::new(RealDisk), root).expect("it opens again");
         assert_eq!(bed.contents().expect("readable"), state);
         Self { world, root, bed, state }
     }
@@ -150,7 +150,7 @@ impl Run<'_> {
 /// Writes the run into `root`, ends it as `end` says, and gives what `expected.txt` must say of it.
 fn write_directory(root: &Path, end: &str) -> String {
     let world = World::new(FsyncPolicy::Always, SEGMENT_BYTES);
-    let bed = world.open_on(Arc::new(RealDisk), root).expect("a new store");
+    let bed = world.open_in(Arc::new(RealDisk), root).expect("a new store");
     let mut run = Run { world: &world, root, bed, state: State::new() };
     run.everything_there_is();
     run.stop_cleanly();

@@ -219,6 +219,33 @@ fn a_batch_is_in_one_segment_and_within_its_bound() {
 }
 
 #[test]
+fn regression_the_deletes_of_one_request_are_staged_all_or_none_however_little_room_is_left() {
+    let (_, mut bed) = open(FsyncPolicy::Always, 4096);
+    let keys = [&b"a"[..], b"b", b"c", b"d", b"e", b"f"];
+    let (mut staged, mut full) = (0, 0);
+    // Nearly two batches, which is all that may be staged: the second one ends with so much room, or so little.
+    for bytes in 700..=1024 {
+        for key in keys {
+            bed.put_acknowledged(key, b"value");
+        }
+        for (filler, bytes) in [(b"1", 900), (b"2", 900), (b"3", 900), (b"4", bytes)] {
+            bed.put(filler, &vec![0; bytes]).expect("room");
+        }
+        let next = bed.shard.machine().next_offset();
+        let deleted = bed.turns().turn().delete_all(keys.into_iter());
+        let now = bed.shard.machine().next_offset();
+        match deleted {
+            Ok((removed, _)) => assert_eq!((removed, now), (6, next.plus(6))),
+            Err(error) => assert_eq!((error, now), (WriteError::Full(ShardNo(0)), next), "{bytes}: some were staged"),
+        }
+        staged += u64::from(now > next);
+        full += u64::from(now == next);
+        bed.driver.run_to_idle().expect("a sound disk");
+    }
+    assert!(staged > 20 && full > 20, "{staged} staged, {full} waited");
+}
+
+#[test]
 fn the_deletes_of_one_request_are_in_one_batch() {
     let (world, mut bed) = open(FsyncPolicy::Always, 16 * 1024);
     let keys: Vec<[u8; 1]> = (0..40).map(|i| [i]).collect();

@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use hearth::core::log::anchor::ANCHOR_FILE;
+use hearth::core::log::anchor::{ANCHOR_FILE, Anchor, AnchorRead, AnchorState};
 use hearth::core::log::disk::MemoryDisk;
 use hearth::core::log::frame::{BATCH_HEADER_BYTES, BatchHeader, BatchType, records};
 use hearth::core::log::segment::{HeaderRead, SEGMENT_HEADER_BYTES, SegmentHeader};
@@ -21,7 +21,7 @@ pub struct SegmentFile {
 }
 
 /// A batch in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// Which of the segment files, oldest first.
     pub file: usize,
@@ -45,6 +45,14 @@ pub struct Layout {
     pub batches: Vec<Standing>,
     pub anchor: PathBuf,
     pub anchor_bytes: Vec<u8>,
+}
+
+/// What the anchor of the one shard says; `None` if it is not sound.
+pub fn anchor_state(disk: &MemoryDisk) -> Option<AnchorState> {
+    match Anchor::read(disk, &shard_dir(disk)).expect("a sound disk") {
+        AnchorRead::Sound(state) => Some(state),
+        _ => None,
+    }
 }
 
 /// Reads the one shard of an undamaged disk.

@@ -1,5 +1,5 @@
-//! The storage core against a simulated disk: power cuts at every effect, group commit counted at the Disk door, failed
-//! writes and flushes, and damage.
+//! The storage core against a simulated disk: compaction with anything between its steps, power cuts at every effect, group
+//! commit counted at the Disk door, failed writes and flushes, and damage.
 //!
 //! Reading order: `bed` (an open store without a runtime), `model` (what it must hold), `script` (the run that is cut),
 //! `judge` (what must be true after it), then the suites. Must never use a wall clock, a thread of its own, or the runtime.
@@ -15,11 +15,14 @@ mod model;
 mod script;
 mod writer;
 
+mod compaction;
 mod damage;
+mod expiry;
 mod failures;
 mod fixture;
 mod formats;
 mod golden;
 mod group_commit;
+mod inspect;
 mod kill;
 mod power_cut;

@@ -24,6 +24,7 @@ pub type State = BTreeMap<Vec<u8>, Held>;
 pub enum Change {
     Put { key: Vec<u8>, held: Held },
     Delete { key: Vec<u8> },
+    Clear,
 }
 
 /// What one batch of the log makes of the state.
@@ -45,6 +46,7 @@ pub fn apply(state: &mut State, changes: &[Change]) {
             Change::Delete { key } => {
                 state.remove(key);
             }
+            Change::Clear => state.clear(),
         }
     }
 }

@@ -27,6 +27,7 @@ pub struct Launch {
     resp: String,
     under: Vec<OsString>,
     becomes_the_broker: bool,
+    flags: Vec<OsString>,
 }
 
 /// What a broker left that ended by itself instead of starting.
@@ -50,7 +51,14 @@ pub struct Broker {
 impl Launch {
     pub fn new(data_dir: &Path, fsync: &str) -> Self {
         let (data_dir, fsync) = (data_dir.to_path_buf(), fsync.to_owned());
-        Self { data_dir, fsync, resp: "127.0.0.1:0".to_owned(), under: Vec::new(), becomes_the_broker: false }
+        let resp = "127.0.0.1:0".to_owned();
+        Self { data_dir, fsync, resp, under: Vec::new(), becomes_the_broker: false, flags: Vec::new() }
+    }
+
+    /// Adds flags of the broker's own.
+    pub fn with(mut self, flags: &[&str]) -> Self {
+        self.flags.extend(flags.iter().map(OsString::from));
+        self
     }
 
     pub fn port(mut self, port: u16) -> Self {
@@ -86,6 +94,23 @@ impl Launch {
         broker
     }
 
+    /// Starts the broker and waits until it says that it listens, though it cannot open its data yet.
+    pub fn start_opening(self) -> Broker {
+        let mut child = self.spawn();
+        let (_, _) = keep(child.stdout.take().expect("stdout is piped"));
+        let (stderr, stderr_reader) = keep(child.stderr.take().expect("stderr is piped"));
+        let mut broker = Broker { pid: child.id(), child, port: 0, stderr, stderr_reader, ended: false };
+        for _ in 0..PATIENCE.as_millis() / POLL.as_millis() {
+            let said = text(&broker.stderr);
+            if let Some(port) = said.lines().filter(|line| line.contains("opening the data")).find_map(port_in) {
+                broker.port = port;
+                return broker;
+            }
+            thread::sleep(POLL);
+        }
+        panic!("it never said that it is opening its data\n{}", broker.said());
+    }
+
     /// Runs a broker that is expected to end by itself, with an exit code, before it serves.
     pub fn refused(self) -> Refusal {
         let mut child = self.spawn();
@@ -111,7 +136,7 @@ impl Launch {
         words.push(binary.into());
         let mut command = Command::new(&words[0]);
         command.args(&words[1..]).arg("--resp").arg(&self.resp).arg("--data-dir").arg(&self.data_dir);
-        command.arg("--fsync").arg(&self.fsync);
+        command.arg("--fsync").arg(&self.fsync).args(&self.flags);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.spawn().unwrap_or_else(|error| panic!("cannot run {:?}: {error}", words[0]))
     }
@@ -161,10 +186,20 @@ impl Broker {
         status.map(|status| status.code().unwrap_or(-1))
     }
 
+    /// Whether the process is still there.
+    pub fn runs(&mut self) -> bool {
+        self.child.try_wait().expect("waiting for a child").is_none()
+    }
+
     /// SIGTERM, and the exit code.
     pub fn terminate(self) -> i32 {
         self.signal("TERM");
         self.exit_code()
+    }
+
+    /// Waits until the broker answers like one that is open.
+    pub fn wait_until_open(&self) {
+        self.wait_until_it_answers();
     }
 
     fn wait_for_port(&mut self, lines: &Receiver<String>) -> u16 {
@@ -257,6 +292,17 @@ fn only_child_of(parent: u32) -> u32 {
         [child] => child,
         _ => panic!("the tracer should have one child, it has {children:?}"),
     }
+}
+
+/// Looks again and again until `holds`; a bound, not a measure, on how long.
+pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..PATIENCE.as_millis() / POLL.as_millis() {
+        if holds() {
+            return;
+        }
+        thread::sleep(POLL);
+    }
+    panic!("waited in vain: {what}");
 }
 
 /// Waits at most `limit`, counted in polls.

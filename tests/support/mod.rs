@@ -5,10 +5,12 @@
 
 mod broker;
 mod client;
+mod info;
 mod random;
 mod scratch;
 
-pub use broker::{Broker, Launch, Refusal};
+pub use broker::{Broker, Launch, Refusal, until};
 pub use client::{Broken, Client, Reply};
+pub use info::Info;
 pub use random::Random;
 pub use scratch::Scratch;

@@ -10,7 +10,7 @@ use crate::core::consensus::storage::EntryStore;
 use crate::core::consensus::translate::{NumberedBatch, batch_of, entry_of};
 use crate::core::limits::MAX_COMMITTED_BYTES_PER_STEP;
 use crate::core::log::anchor::AnchorState;
-use crate::core::log::open::FoundBatch;
+use crate::core::log::survey::UncommittedBatch;
 use crate::core::types::{Generation, Index, ReplicaId};
 
 /// This replica does not lead its group: nothing was proposed.
@@ -42,7 +42,7 @@ pub struct Start<'a> {
     pub generations: Vec<(Index, Generation)>,
     /// The last applied batch.
     pub applied: Index,
-    pub uncommitted: Vec<&'a FoundBatch>,
+    pub uncommitted: Vec<&'a UncommittedBatch>,
 }
 
 /// One shard's group, as seen from this replica.
@@ -60,21 +60,25 @@ impl Consensus {
     /// The engine's reason, when anchor and log contradict each other.
     pub fn start(start: &Start<'_>) -> Result<Self, String> {
         let anchor = start.anchor;
-        let base = (Index(anchor.base_index.0 - 1), anchor.base_generation);
+        let log_start = &anchor.start;
+        let base = (Index(log_start.index.0 - 1), log_start.generation);
         let applied = start.applied;
         let hard_state = HardState {
-            term: anchor.generation.0.max(anchor.base_generation.0),
+            term: anchor.generation.0.max(log_start.generation.0),
             vote: anchor.vote.map_or(0, |id| id.0),
             commit: applied.0,
             ..HardState::default()
         };
         let ids = |members: &[ReplicaId]| members.iter().map(|id| id.0).collect::<Vec<_>>();
         let members = ConfState {
-            voters: ids(&anchor.configuration.voters),
-            learners: ids(&anchor.configuration.learners),
+            voters: ids(&log_start.configuration.voters),
+            learners: ids(&log_start.configuration.learners),
             ..ConfState::default()
         };
-        let mut store = EntryStore::new(hard_state, members, base, start.generations.clone(), applied);
+        let mut generations = start.generations.clone();
+        // Replay may have gone over batches that a trim has taken from the log since.
+        generations.retain(|(first, _)| *first > base.0);
+        let mut store = EntryStore::new(hard_state, members, base, generations, applied);
         let entries: Vec<Entry> = start.uncommitted.iter().map(|found| entry_of(&found.header, &found.bytes)).collect();
         store.append(&entries);
         let config = Config {
@@ -179,5 +183,13 @@ impl Consensus {
     pub fn applied(&mut self, index: Index) {
         self.node.advance_apply_to(index.0);
         self.node.mut_store().forget(index);
+    }
+
+    /// The log begins at `base_index` from here on; the generation is that of the batch before. All of what is gone was
+    /// applied.
+    pub fn trim(&mut self, base_index: Index, base_generation: Generation) {
+        let before = Index(base_index.0.saturating_sub(1));
+        assert!(before.0 <= self.node.raft.raft_log.applied, "a log never loses what is not applied");
+        self.node.mut_store().trim((before, base_generation));
     }
 }

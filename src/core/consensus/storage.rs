@@ -61,6 +61,15 @@ impl EntryStore {
         self.tail = index;
     }
 
+    /// The log begins after `base`: nothing older than it will be asked for again.
+    pub(super) fn trim(&mut self, base: (Index, Generation)) {
+        assert!(base.0 >= self.base.0 && base.0 <= self.tail, "a log begins between its old start and its end");
+        // The generation that `base` stands in is known from `base` itself.
+        let gone = self.generations.partition_point(|(first, _)| *first <= base.0);
+        self.generations.drain(..gone);
+        self.base = base;
+    }
+
     /// Forgets batches up to and including `applied`.
     pub(super) fn forget(&mut self, applied: Index) {
         while self.entries.pop_front_if(|entry| entry.index <= applied.0).is_some() {}
@@ -114,5 +123,45 @@ impl Storage for EntryStore {
     fn snapshot(&self, _request_index: u64, _to: u64) -> raft::Result<Snapshot> {
         // Only asked for by followers that are behind the base; a group of one has none.
         Err(StorageError::SnapshotTemporarilyUnavailable.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Batches 2 to 9, all applied, in generations 2 (from 2), 3 (from 4) and 5 (from 8); before them generation 1.
+    fn store() -> EntryStore {
+        let generations = [(2, 2), (4, 3), (8, 5)].map(|(index, generation)| (Index(index), Generation(generation)));
+        let base = (Index(1), Generation(1));
+        EntryStore::new(HardState::default(), ConfState::default(), base, generations.to_vec(), Index(9))
+    }
+
+    fn terms(store: &EntryStore) -> Vec<(u64, u64)> {
+        (0..12).filter_map(|index| store.term(index).ok().map(|term| (index, term))).collect()
+    }
+
+    #[test]
+    fn a_trim_answers_for_the_batch_before_the_log_and_for_none_older() {
+        let whole = terms(&store());
+        assert_eq!(whole.first(), Some(&(1, 1)));
+        for before in 1..=9 {
+            let mut store = store();
+            let generation = Generation(store.term(before).unwrap());
+            store.trim((Index(before), generation));
+            assert_eq!(store.first_index().unwrap(), before + 1);
+            assert_eq!(terms(&store), whole[before as usize - 1..], "the same answers, from {before} on");
+            assert!(matches!(store.term(before - 1), Err(raft::Error::Store(StorageError::Compacted))));
+            // The next batch of the same generation begins none.
+            store.note(Index(10), Generation(5));
+            assert_eq!(store.term(10).unwrap(), 5);
+            assert_eq!(store.generations.len(), [3, 2, 2, 1, 1, 1, 1, 0, 0][before as usize - 1], "from {before} on");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "between its old start and its end")]
+    fn a_log_is_never_trimmed_beyond_its_end() {
+        store().trim((Index(10), Generation(5)));
     }
 }

@@ -8,10 +8,11 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::core::log::codec::{Configuration, SECTOR_BYTES, Sector};
+use crate::core::log::codec::{SECTOR_BYTES, Sector};
 use crate::core::log::disk::{Disk, DiskFile};
-use crate::core::log::{FORMAT, FsyncPolicy};
-use crate::core::types::{Epoch, Generation, Index, Offset, ReplicaId, SegmentNo};
+use crate::core::log::start::LogStart;
+use crate::core::log::{FORMAT, FsyncPolicy, is_readable};
+use crate::core::types::{Epoch, Generation, Index, Millis, Offset, ReplicaId, SegmentNo};
 
 const MAGIC: &[u8; 8] = b"HEARTHAN";
 /// The two places stand this many bytes apart, so that no disk block holds both.
@@ -28,12 +29,8 @@ pub struct AnchorState {
     /// Whom this replica voted for in `generation`.
     pub vote: Option<ReplicaId>,
     pub epoch: Epoch,
-    /// The log starts here: the first offset and index still held, and the generation before them.
-    pub base_offset: Offset,
-    pub base_index: Index,
-    pub base_generation: Generation,
-    pub configuration: Configuration,
-    pub configuration_index: Index,
+    /// Decides what exists: a segment below it is removed when the log is opened, whatever is in it.
+    pub start: LogStart,
     /// Everything up to and including this index is committed and flushed.
     pub commit_floor: Index,
     /// Everything up to and including this index is flushed; the offset is one past its last record.
@@ -45,6 +42,8 @@ pub struct AnchorState {
     pub clean_stop: bool,
     /// The policy of the process that wrote this.
     pub policy: FsyncPolicy,
+    /// The newest time of the expiry clock that was noted, 0 for none.
+    pub clock: Millis,
 }
 
 /// An open anchor file and the state it holds.
@@ -55,10 +54,11 @@ pub struct Anchor {
 }
 
 /// What was found where an anchor should be.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum AnchorRead {
     /// No file, or a file nothing was ever made durable in.
     Absent,
-    Sound(Anchor),
+    Sound(AnchorState),
     OtherFormat(u32),
     /// Neither place is sound, at least one is not zeros.
     Damaged,
@@ -77,18 +77,18 @@ impl AnchorState {
                 self.generation.0,
                 self.vote.map_or(0, |id| id.0),
                 self.epoch.0,
-                self.base_offset.0,
-                self.base_index.0,
-                self.base_generation.0,
-                self.configuration_index.0,
+                self.start.offset.0,
+                self.start.index.0,
+                self.start.generation.0,
+                self.start.configuration_index.0,
                 self.commit_floor.0,
                 self.flushed.0,
                 self.flushed_next_offset.0,
             ],
         );
         sector.put(112, &[u8::from(self.clean_stop), self.policy as u8]);
-        sector.put_configuration(114, 128, &self.configuration);
-        sector.put_u64s(256, &[self.newest_segment.0]);
+        sector.put_configuration(114, 128, &self.start.configuration);
+        sector.put_u64s(256, &[self.newest_segment.0, self.start.segment.0, self.clock.0]);
         sector.seal(CRC_AT);
         sector.0
     }
@@ -100,17 +100,21 @@ impl AnchorState {
             generation: Generation(number(2)),
             vote: Some(ReplicaId(number(3))).filter(|id| id.0 != 0),
             epoch: Epoch(number(4)),
-            base_offset: Offset(number(5)),
-            base_index: Index(number(6)),
-            base_generation: Generation(number(7)),
-            configuration_index: Index(number(8)),
+            start: LogStart {
+                segment: SegmentNo(sector.u64(264)),
+                offset: Offset(number(5)),
+                index: Index(number(6)),
+                generation: Generation(number(7)),
+                configuration: sector.configuration(114, 128)?,
+                configuration_index: Index(number(8)),
+            },
             commit_floor: Index(number(9)),
             flushed: Index(number(10)),
             flushed_next_offset: Offset(number(11)),
             newest_segment: SegmentNo(sector.u64(256)),
             clean_stop: sector.0[112] != 0,
             policy: FsyncPolicy::from_byte(sector.0[113])?,
-            configuration: sector.configuration(114, 128)?,
+            clock: Millis(sector.u64(272)),
         };
         Some((number(0), state))
     }
@@ -134,39 +138,32 @@ impl Anchor {
         Ok(anchor)
     }
 
-    /// Reads both places and takes the newest sound one.
+    /// Reads both places and takes the newest sound one, without a way to change it.
     ///
     /// # Errors
     /// Whatever the disk reports.
-    pub fn open(disk: &dyn Disk, dir: &Path) -> io::Result<AnchorRead> {
+    pub fn read(disk: &dyn Disk, dir: &Path) -> io::Result<AnchorRead> {
         let path = dir.join(ANCHOR_FILE);
         if !disk.exists(&path)? {
             return Ok(AnchorRead::Absent);
         }
-        let file = disk.open(&path)?;
-        let (mut newest, mut all_zero, mut other) = (None::<(u64, AnchorState)>, true, None);
-        for place in 0..2 {
-            let mut bytes = [0; SECTOR_BYTES];
-            file.read_at(place * PLACE_BYTES, &mut bytes)?;
-            let sector = Sector(bytes);
-            all_zero &= sector.is_zero();
-            if &sector.0[..8] != MAGIC || !sector.is_sound(CRC_AT) {
-                continue;
-            }
-            if sector.u32(8) != FORMAT {
-                other = Some(sector.u32(8));
-                continue;
-            }
-            match AnchorState::decode(&sector) {
-                Some(read) if newest.as_ref().is_none_or(|(sequence, _)| *sequence < read.0) => newest = Some(read),
-                _ => {}
-            }
-        }
-        Ok(match (newest, other) {
-            (_, Some(format)) => AnchorRead::OtherFormat(format),
-            (Some((sequence, state)), None) => AnchorRead::Sound(Self { file, sequence, state }),
-            (None, None) if all_zero => AnchorRead::Absent,
-            (None, None) => AnchorRead::Damaged,
+        Ok(match read_places(&*disk.open_to_read(&path)?)? {
+            Places::Sound(_, state) => AnchorRead::Sound(state),
+            Places::Zero => AnchorRead::Absent,
+            Places::OtherFormat(format) => AnchorRead::OtherFormat(format),
+            Places::Damaged => AnchorRead::Damaged,
+        })
+    }
+
+    /// Opens an anchor that [`Anchor::read`] found sound, to change it; `None` when it no longer says `state`.
+    ///
+    /// # Errors
+    /// Whatever the disk reports.
+    pub fn open(disk: &dyn Disk, dir: &Path, state: &AnchorState) -> io::Result<Option<Self>> {
+        let file = disk.open(&dir.join(ANCHOR_FILE))?;
+        Ok(match read_places(&*file)? {
+            Places::Sound(sequence, found) if found == *state => Some(Self { file, sequence, state: found }),
+            _ => None,
         })
     }
 
@@ -204,6 +201,41 @@ impl Anchor {
         self.sequence = sequence;
         Ok(())
     }
+}
+
+/// What an anchor's two places say together.
+enum Places {
+    Zero,
+    Sound(u64, AnchorState),
+    OtherFormat(u32),
+    Damaged,
+}
+
+fn read_places(file: &dyn DiskFile) -> io::Result<Places> {
+    let (mut newest, mut all_zero, mut other) = (None::<(u64, AnchorState)>, true, None);
+    for place in 0..2 {
+        let mut bytes = [0; SECTOR_BYTES];
+        file.read_at(place * PLACE_BYTES, &mut bytes)?;
+        let sector = Sector(bytes);
+        all_zero &= sector.is_zero();
+        if &sector.0[..8] != MAGIC || !sector.is_sound(CRC_AT) {
+            continue;
+        }
+        if !is_readable(sector.u32(8)) {
+            other = Some(sector.u32(8));
+            continue;
+        }
+        match AnchorState::decode(&sector) {
+            Some(read) if newest.as_ref().is_none_or(|(sequence, _)| *sequence < read.0) => newest = Some(read),
+            _ => {}
+        }
+    }
+    Ok(match (newest, other) {
+        (_, Some(format)) => Places::OtherFormat(format),
+        (Some((sequence, state)), None) => Places::Sound(sequence, state),
+        (None, None) if all_zero => Places::Zero,
+        (None, None) => Places::Damaged,
+    })
 }
 
 #[cfg(test)]

@@ -3,20 +3,10 @@
 //! Promise: reading past the end gives zeros and never panics; a sector is sound only when its CRC says so.
 //! Must never know what a field means.
 
-use crate::core::types::ReplicaId;
+use crate::core::types::{Configuration, ReplicaId};
 
 /// The unit a disk writes whole or not at all, as this format assumes; in bytes.
 pub const SECTOR_BYTES: usize = 512;
-
-/// The most voters and learners together that a sector has room for.
-pub const MAX_MEMBERS: usize = 16;
-
-/// The members of a shard's consensus group, as a sector stores them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Configuration {
-    pub voters: Vec<ReplicaId>,
-    pub learners: Vec<ReplicaId>,
-}
 
 /// One sector being written or read.
 pub struct Sector(pub [u8; SECTOR_BYTES]);
@@ -72,16 +62,17 @@ impl Sector {
     /// Two counts at `counts`, the ids from `ids` on.
     pub fn put_configuration(&mut self, counts: usize, ids: usize, configuration: &Configuration) {
         let members: Vec<u64> = configuration.voters.iter().chain(&configuration.learners).map(|id| id.0).collect();
-        assert!(members.len() <= MAX_MEMBERS, "a group has at most {MAX_MEMBERS} members");
+        let most = Configuration::MAX_MEMBERS;
+        assert!(members.len() <= most, "a group has at most {most} members");
         self.put(counts, &[configuration.voters.len() as u8, configuration.learners.len() as u8]);
         self.put_u64s(ids, &members);
     }
 
-    /// The configuration, unless its counts are beyond [`MAX_MEMBERS`].
+    /// The configuration, unless its counts are beyond [`Configuration::MAX_MEMBERS`].
     #[must_use]
     pub fn configuration(&self, counts: usize, ids: usize) -> Option<Configuration> {
         let (voters, learners) = (usize::from(self.0[counts]), usize::from(self.0[counts + 1]));
-        if voters + learners > MAX_MEMBERS {
+        if voters + learners > Configuration::MAX_MEMBERS {
             return None;
         }
         let id = |i: usize| ReplicaId(self.u64(ids + i * 8));

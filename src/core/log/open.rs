@@ -1,25 +1,24 @@
-//! Opening a log: a reader that hands on what is there and then turns into the writer.
+//! Opening a log: a survey that is carried out and then turns into the writer.
 //!
-//! Promise: nothing is appended before the log is scanned, judged by `recovery` and repaired; nothing read here is
+//! Promise: nothing is appended before the log is surveyed, judged by `recovery` and repaired; nothing read here is
 //! served before it is flushed. "Recover, then append" cannot be done in the wrong order. Must never know a key.
 
-use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::core::error::OpenError;
 use crate::core::limits::ZERO_FILL_BYTES;
-use crate::core::log::anchor::{ANCHOR_FILE, Anchor, AnchorRead, AnchorState};
-use crate::core::log::codec::Configuration;
+use crate::core::log::anchor::{ANCHOR_FILE, Anchor, AnchorState};
 use crate::core::log::disk::{Disk, DiskFile};
-use crate::core::log::frame::BatchHeader;
+use crate::core::log::handles::Handles;
 use crate::core::log::reader::{Segment, Segments};
-use crate::core::log::recovery::{self, AnchorFacts, Damage, OpenPlan, Plan, SegmentFacts};
-use crate::core::log::scan::{self, ScannedBatch};
-use crate::core::log::segment::{self, HeaderRead, SEGMENT_HEADER_BYTES, SegmentHeader};
+use crate::core::log::recovery::{OpenPlan, Plan};
+use crate::core::log::start::LogStart;
+use crate::core::log::survey::{FoundBatch, Look, Survey, path_in};
 use crate::core::log::writer::{Active, LogOptions, LogWriter, Tail};
-use crate::core::types::{Epoch, Generation, Index, Location, Offset, ReplicaId, SegmentNo};
+use crate::core::progress::Progress;
+use crate::core::types::{Configuration, Epoch, Generation, Index, Millis, Offset, ReplicaId, SegmentNo};
 use crate::teeth::{Tooth, bites};
 
 /// The first batch of a log has this index: every group starts as if trimmed below it.
@@ -29,27 +28,12 @@ pub const FIRST_GENERATION: Generation = Generation(1);
 /// The first offset; 0 is left to mean "no revision".
 pub const FIRST_OFFSET: Offset = Offset(1);
 
-/// A batch found in the log, with where it begins.
-#[derive(Clone, Debug)]
-pub struct FoundBatch {
-    pub header: BatchHeader,
-    pub location: Location,
-    pub bytes: Vec<u8>,
-}
-
-/// A log that was scanned and judged; not yet repaired and not yet writable.
+/// A log that was surveyed and may be opened; not yet repaired and not yet writable.
 pub struct Recovered {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
     options: LogOptions,
-    anchor: Option<Anchor>,
-    plan: Plan,
-    segments: Vec<Arc<Segment>>,
-    newest: SegmentNo,
-    /// Batches that stand in the log but are not known to be committed, oldest first.
-    pub uncommitted: VecDeque<FoundBatch>,
-    /// Everything up to and including this index was handed on as committed.
-    pub committed: Index,
+    pub survey: Survey,
 }
 
 /// What opening did, for the operator's log line.
@@ -64,7 +48,8 @@ pub struct OpenReport {
     pub epoch: Epoch,
 }
 
-/// Scans the log in `dir` and hands every batch known to be committed, in order, to `replay`.
+/// Surveys the log in `dir` and hands every batch known to be committed, in order, to `replay`. After an unclean stop,
+/// what was never flushed is made durable first, so that what is judged is what the disk gives back.
 ///
 /// # Errors
 /// [`OpenError`] when the log may not be opened; nothing was changed then.
@@ -72,112 +57,33 @@ pub fn recover(
     disk: Arc<dyn Disk>,
     dir: &Path,
     options: LogOptions,
-    mut replay: impl FnMut(&FoundBatch) -> Result<(), OpenError>,
+    progress: &Progress,
+    mut replay: impl FnMut(&FoundBatch<'_>) -> Result<(), OpenError>,
 ) -> Result<Recovered, OpenError> {
-    disk.create_dir(dir).map_err(OpenError::unusable(dir, "creating the shard's directory"))?;
-    let read = Anchor::open(&*disk, dir).map_err(OpenError::unusable(dir.join(ANCHOR_FILE), "reading"))?;
-    let (anchor, anchor_facts) = match read {
-        AnchorRead::Absent => (None, AnchorFacts::Absent),
-        AnchorRead::Damaged => (None, AnchorFacts::Damaged),
-        AnchorRead::OtherFormat(format) => (None, AnchorFacts::OtherFormat(format)),
-        AnchorRead::Sound(anchor) => {
-            let facts = AnchorFacts::Sound(anchor.state().clone());
-            (Some(anchor), facts)
+    let look = Look::at(&*disk, dir)?;
+    for number in look.unflushed() {
+        if !bites(Tooth::NoFlushAfterRecovery) {
+            refresh(&*disk, &path_in(dir, Some(*number)))?;
         }
-    };
-    let floor = anchor.as_ref().map_or(Index(0), |anchor| anchor.state().commit_floor);
-    let clean = anchor.as_ref().is_some_and(|anchor| anchor.state().clean_stop);
-    let names = disk.list(dir).map_err(OpenError::unusable(dir, "listing"))?;
-    let numbers: Vec<SegmentNo> = names.iter().filter_map(|name| segment::parse_file_name(name)).collect();
-    let mut recovered = Recovered {
-        newest: numbers.last().copied().unwrap_or_default(),
-        plan: Plan::Create { remove: Vec::new() },
-        segments: Vec::new(),
-        uncommitted: VecDeque::new(),
-        committed: Index(FIRST_INDEX.0 - 1),
-        disk,
-        dir: dir.to_owned(),
-        options,
-        anchor,
-    };
-    let mut facts = Vec::new();
-    for (i, &number) in numbers.iter().enumerate() {
-        // Only the newest segment and the file made ahead for the next one can hold bytes that were never flushed.
-        let refresh = !clean && i + 2 >= numbers.len();
-        facts.push(recovered.scan_segment(number, refresh, floor, &mut replay)?);
     }
-    recovered.plan = recovery::plan(&anchor_facts, &facts);
-    recovered.refuse_or_go_on()
+    let survey = look.survey(&*disk, &options.shard, progress, &mut replay)?;
+    match survey.refusal(dir) {
+        Some(error) => Err(error),
+        None => Ok(Recovered { disk, dir: dir.to_owned(), options, survey }),
+    }
+}
+
+/// A tail that was only in the page cache when the process died must not be served and then lost: makes it durable, and
+/// drops the cache.
+fn refresh(disk: &dyn Disk, path: &Path) -> Result<(), OpenError> {
+    let file = disk.open(path).map_err(OpenError::unusable(path, "reading"))?;
+    file.flush().map_err(|source| OpenError::FlushFailed { path: path.to_owned(), source })?;
+    file.forget_cached().map_err(OpenError::unusable(path, "reading"))
 }
 
 impl Recovered {
     fn path(&self, number: SegmentNo) -> PathBuf {
-        self.dir.join(segment::file_name(number))
-    }
-
-    fn scan_segment(
-        &mut self,
-        number: SegmentNo,
-        refresh: bool,
-        floor: Index,
-        replay: &mut impl FnMut(&FoundBatch) -> Result<(), OpenError>,
-    ) -> Result<SegmentFacts, OpenError> {
-        let path = self.path(number);
-        let reading = |source| OpenError::Unusable { path: path.clone(), doing: "reading", source };
-        let file = self.disk.open(&path).map_err(reading)?;
-        if refresh && !bites(Tooth::NoFlushAfterRecovery) {
-            // A tail that was only in the page cache when the process died must not be served and then lost: make it
-            // durable, drop the cache, and judge what the disk gives back.
-            file.flush().map_err(|source| OpenError::FlushFailed { path: path.clone(), source })?;
-            file.forget_cached().map_err(reading)?;
-        }
-        let mut bytes = [0; SEGMENT_HEADER_BYTES];
-        let read = file.read_at(0, &mut bytes).map_err(reading)?;
-        let header = SegmentHeader::decode(&bytes[..read], &self.options.shard, number);
-        let HeaderRead::Sound(sound) = &header else {
-            let content_behind_zeros = header == HeaderRead::Zero
-                && !scan::is_zero_from(&*file, SEGMENT_HEADER_BYTES as u64).map_err(reading)?;
-            return Ok(SegmentFacts { number, header, scan: None, content_behind_zeros });
-        };
-        let segment = Arc::new(Segment { number, salt: sound.salt, file: Arc::clone(&file) });
-        self.segments.push(segment);
-        let scan = scan::scan(&*file, sound, |batch| self.take(number, &batch, floor, replay).map_err(ScanError::Open))
-            .map_err(|error| match error {
-                ScanError::Open(error) => error,
-                ScanError::Io(source) => reading(source),
-            })?;
-        Ok(SegmentFacts { number, header, scan: Some(scan), content_behind_zeros: false })
-    }
-
-    /// Holds a batch back until a later one, or the anchor, says that it is committed.
-    fn take(
-        &mut self,
-        segment: SegmentNo,
-        batch: &ScannedBatch<'_>,
-        floor: Index,
-        replay: &mut impl FnMut(&FoundBatch) -> Result<(), OpenError>,
-    ) -> Result<(), OpenError> {
-        let location = Location { segment, position: batch.position as u32, length: batch.header.length };
-        self.uncommitted.push_back(FoundBatch { header: batch.header, location, bytes: batch.bytes.to_vec() });
-        let committed = floor.max(batch.header.committed);
-        while let Some(oldest) = self.uncommitted.pop_front_if(|oldest| oldest.header.index <= committed) {
-            self.committed = oldest.header.index;
-            replay(&oldest)?;
-        }
-        Ok(())
-    }
-
-    fn refuse_or_go_on(self) -> Result<Self, OpenError> {
-        let file = |segment: Option<SegmentNo>| segment.map_or_else(|| self.dir.join(ANCHOR_FILE), |n| self.path(n));
-        match &self.plan {
-            Plan::Create { .. } | Plan::Open(_) => Ok(self),
-            Plan::Refuse(Damage { segment, at, what }) => {
-                Err(OpenError::Damaged { path: file(*segment), at: *at, what: what.clone() })
-            }
-            Plan::OtherFormat { file: segment, format } => {
-                Err(OpenError::OtherFormat { path: file(*segment), found: format!("format {format}") })
-            }
-        }
+        path_in(&self.dir, Some(number))
     }
 
     /// Carries the plan out and gives the writer.
@@ -185,7 +91,7 @@ impl Recovered {
     /// # Errors
     /// [`OpenError`]; the log is then as it was or partly repaired, and the next open begins again.
     pub fn into_writer(self) -> Result<(LogWriter, OpenReport), OpenError> {
-        let plan = self.plan.clone();
+        let plan = self.survey.plan.clone();
         match plan {
             Plan::Create { remove } => self.create(&remove),
             Plan::Open(plan) => self.repair(&plan),
@@ -201,24 +107,30 @@ impl Recovered {
             generation: FIRST_GENERATION,
             vote: None,
             epoch: Epoch(self.options.entropy.number()),
-            base_offset: FIRST_OFFSET,
-            base_index: FIRST_INDEX,
-            base_generation: FIRST_GENERATION,
-            configuration: Configuration { voters: vec![replica], learners: Vec::new() },
-            configuration_index: Index(FIRST_INDEX.0 - 1),
+            start: LogStart {
+                segment: SegmentNo(0),
+                offset: FIRST_OFFSET,
+                index: FIRST_INDEX,
+                generation: FIRST_GENERATION,
+                configuration: Configuration { voters: vec![replica], learners: Vec::new() },
+                configuration_index: Index(FIRST_INDEX.0 - 1),
+            },
             commit_floor: Index(FIRST_INDEX.0 - 1),
             flushed: Index(FIRST_INDEX.0 - 1),
             flushed_next_offset: FIRST_OFFSET,
             newest_segment: SegmentNo(0),
             clean_stop: false,
             policy: self.options.policy,
+            clock: Millis(0),
         };
         let report = OpenReport { created: true, unclean: false, cut: None, new_epoch: false, epoch: state.epoch };
+        self.disk.create_dir(&self.dir).map_err(OpenError::unusable(&self.dir, "creating the shard's directory"))?;
         self.remove(remove)?;
         let anchor = Anchor::create(&*self.disk, &self.dir, state)
             .map_err(OpenError::unusable(anchor_path, "creating the anchor"))?;
         let tail = Tail { next_index: FIRST_INDEX, next_offset: FIRST_OFFSET, generation: FIRST_GENERATION };
-        Ok((self.writer(anchor, tail, None), report))
+        let handles = self.handles();
+        Ok((self.writer(anchor, tail, handles, Vec::new(), None), report))
     }
 
     fn remove(&self, numbers: &[SegmentNo]) -> Result<(), OpenError> {
@@ -232,28 +144,24 @@ impl Recovered {
         Ok(())
     }
 
-    fn repair(mut self, plan: &OpenPlan) -> Result<(LogWriter, OpenReport), OpenError> {
-        let Some(mut anchor) = self.anchor.take() else { unreachable!("a log is opened only with a sound anchor") };
+    fn repair(self, plan: &OpenPlan) -> Result<(LogWriter, OpenReport), OpenError> {
+        let mut anchor = self.open_anchor()?;
+        if !plan.below.is_empty() {
+            // The trim may have ended between the anchor's two places: the other learns the start before its files go.
+            anchor
+                .update(|_| {})
+                .map_err(OpenError::unusable(self.dir.join(ANCHOR_FILE), "writing where the log begins"))?;
+            self.remove(&plan.below)?;
+        }
         self.remove(&plan.remove)?;
+        let handles = self.handles();
+        let segments: Vec<Arc<Segment>> =
+            self.survey.headers().map(|(header, facts)| Segment::sealed(header, facts.bytes, &handles)).collect();
         let mut active = None;
         if let Some((number, at)) = plan.active {
-            let path = self.path(number);
-            let failed = |source| OpenError::FlushFailed { path: path.clone(), source };
-            let segment = self.segments.last().filter(|segment| segment.number == number);
-            let Some(segment) = segment else { unreachable!("the tail is in the newest scanned segment") };
-            if plan.unclean {
-                if plan.cut.is_some() {
-                    fill_with_zeros(&*segment.file, at).map_err(failed)?;
-                }
-                if !bites(Tooth::NoFlushAfterRecovery) {
-                    segment.file.flush().map_err(failed)?;
-                }
-                self.disk.flush_dir(&self.dir).map_err(failed)?;
-                segment.file.set_len(at).map_err(failed)?;
-            } else {
-                let capacity = segment.file.len().map_err(failed)?;
-                active = Some(Active { segment: Arc::clone(segment), tail: at, capacity });
-            }
+            let segment = segments.last().filter(|segment| segment.number == number);
+            let Some(segment) = segment else { unreachable!("the tail is in the newest sound segment") };
+            active = self.go_on_in(segment, at, plan)?;
         }
         if plan.new_epoch {
             let epoch = Epoch(self.options.entropy.number());
@@ -269,45 +177,81 @@ impl Recovered {
             epoch: anchor.state().epoch,
         };
         let tail = Tail { next_index: plan.next_index, next_offset: plan.next_offset, generation: plan.generation };
-        Ok((self.writer(anchor, tail, active), report))
+        Ok((self.writer(anchor, tail, handles, segments, active), report))
     }
 
-    fn writer(self, anchor: Anchor, tail: Tail, active: Option<Active>) -> LogWriter {
+    fn open_anchor(&self) -> Result<Anchor, OpenError> {
+        let Some(state) = self.survey.facts.anchor.state() else {
+            unreachable!("a log is opened only with a sound anchor")
+        };
+        let path = path_in(&self.dir, None);
+        let opened = Anchor::open(&*self.disk, &self.dir, state).map_err(OpenError::unusable(&path, "opening"))?;
+        opened.ok_or_else(|| {
+            let changed = io::Error::other("somebody changed it while the log was read");
+            OpenError::Unusable { path, doing: "opening", source: changed }
+        })
+    }
+
+    /// Makes `segment`, which ends at byte `at`, durable or the one that takes the next batch.
+    fn go_on_in(&self, segment: &Arc<Segment>, at: u64, plan: &OpenPlan) -> Result<Option<Active>, OpenError> {
+        let path = self.path(segment.number);
+        let failed = |source| OpenError::FlushFailed { path: path.clone(), source };
+        let file = self.disk.open(&path).map_err(failed)?;
+        if !plan.unclean {
+            let capacity = segment.bytes();
+            segment.keep(Arc::clone(&file));
+            segment.reaches(at);
+            return Ok(Some(Active { segment: Arc::clone(segment), file, tail: at, capacity }));
+        }
+        if plan.cut.is_some() {
+            fill_with_zeros(&*file, at).map_err(failed)?;
+        }
+        if !bites(Tooth::NoFlushAfterRecovery) {
+            file.flush().map_err(failed)?;
+        }
+        self.disk.flush_dir(&self.dir).map_err(failed)?;
+        file.set_len(at).map_err(failed)?;
+        segment.reaches(at);
+        Ok(None)
+    }
+
+    fn handles(&self) -> Arc<Handles> {
+        Handles::new(Arc::clone(&self.disk), self.dir.clone(), self.options.max_open_segments)
+    }
+
+    fn writer(
+        self,
+        anchor: Anchor,
+        tail: Tail,
+        handles: Arc<Handles>,
+        held: Vec<Arc<Segment>>,
+        active: Option<Active>,
+    ) -> LogWriter {
         let segments = Arc::new(Segments::default());
-        for segment in self.segments {
+        let mut sealed_bytes = 0;
+        for segment in held {
+            sealed_bytes += segment.bytes();
             segments.push(segment);
         }
+        let newest = self.survey.facts.segments.last().map(|segment| segment.number).unwrap_or_default();
+        sealed_bytes -= active.as_ref().map_or(0, |active| active.segment.bytes());
         LogWriter {
             disk: self.disk,
             dir: self.dir,
             options: self.options,
+            clock: anchor.state().clock,
             anchor,
             segments,
+            handles,
             active,
-            next_segment: SegmentNo(self.newest.0 + 1),
+            sealed_bytes,
+            next_segment: SegmentNo(newest.0 + 1),
             spare: None,
             tail,
             flushed: Index(tail.next_index.0 - 1),
             failed: false,
             buffer: Vec::new(),
         }
-    }
-
-    /// Whether there is no log yet, so that [`Recovered::into_writer`] will begin one.
-    #[must_use]
-    pub fn is_new(&self) -> bool {
-        matches!(self.plan, Plan::Create { .. })
-    }
-}
-
-enum ScanError {
-    Open(OpenError),
-    Io(io::Error),
-}
-
-impl From<io::Error> for ScanError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
     }
 }
 
@@ -322,3 +266,6 @@ fn fill_with_zeros(file: &dyn DiskFile, mut at: u64) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,6 +104,27 @@ pub fn scan<E: From<io::Error>>(
     }
 }
 
+/// Hands the sound batches of a segment from `at` on to `visit`, until that says stop or no sound batch follows. Judges
+/// nothing: whoever knows which batches must be there does.
+///
+/// # Errors
+/// Whatever the disk reports.
+pub fn walk(
+    file: &dyn DiskFile,
+    salt: u32,
+    mut at: u64,
+    mut visit: impl FnMut(ScannedBatch<'_>) -> bool,
+) -> io::Result<()> {
+    let mut window = Window::new(file)?;
+    while let Ok((header, bytes)) = read_batch(&mut window, at, salt)? {
+        if !visit(ScannedBatch { header, position: at, bytes }) {
+            return Ok(());
+        }
+        at += u64::from(header.length);
+    }
+    Ok(())
+}
+
 /// Whether a file holds nothing but zeros from `at` on.
 ///
 /// # Errors

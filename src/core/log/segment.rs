@@ -4,15 +4,19 @@
 //! came before it. Must never know a batch or a record.
 //! Layout: `docs/formats.md`, section "Segment".
 
-use crate::core::log::FORMAT;
-use crate::core::log::codec::{Configuration, SECTOR_BYTES, Sector};
-use crate::core::types::{Epoch, Generation, Index, Millis, Offset, SegmentNo, ShardId};
+use crate::core::log::codec::{SECTOR_BYTES, Sector};
+use crate::core::log::start::LogStart;
+use crate::core::log::{FORMAT, is_readable};
+use crate::core::types::{Configuration, Epoch, Generation, Index, Millis, Offset, SegmentNo, ShardId};
 
 const MAGIC: &[u8; 8] = b"HEARTHSG";
 /// Bytes of the header; the first batch begins here.
 pub const SEGMENT_HEADER_BYTES: usize = SECTOR_BYTES;
 
 const CRC_AT: usize = 16;
+const NAME_DIGITS: usize = 16;
+/// No log ever begins a segment with a greater number, and the index could not name it: after 256 PiB of log.
+const MAX_SEGMENT: SegmentNo = SegmentNo(u32::MAX as u64);
 const NAME_AT: usize = 224;
 
 /// What a segment's first sector says.
@@ -45,6 +49,19 @@ pub enum HeaderRead {
 }
 
 impl SegmentHeader {
+    /// Where this segment begins, as a log that holds nothing older would begin.
+    #[must_use]
+    pub fn start(&self) -> LogStart {
+        LogStart {
+            segment: self.number,
+            offset: self.base_offset,
+            index: self.base_index,
+            generation: self.previous_generation,
+            configuration: self.configuration.clone(),
+            configuration_index: self.configuration_index,
+        }
+    }
+
     /// The header as its sector.
     #[must_use]
     pub fn encode(&self) -> [u8; SEGMENT_HEADER_BYTES] {
@@ -86,7 +103,7 @@ impl SegmentHeader {
         if !sector.is_sound(CRC_AT) {
             return HeaderRead::Damaged("the header's CRC does not match");
         }
-        if sector.u32(8) != FORMAT {
+        if !is_readable(sector.u32(8)) {
             return HeaderRead::OtherFormat(sector.u32(8));
         }
         let name = &sector.0[NAME_AT..NAME_AT + usize::from(sector.0[85]).min(SECTOR_BYTES - NAME_AT)];
@@ -123,15 +140,15 @@ impl SegmentHeader {
 /// The file name of a segment.
 #[must_use]
 pub fn file_name(number: SegmentNo) -> String {
-    format!("{:016}.seg", number.0)
+    format!("{:0NAME_DIGITS$}.seg", number.0)
 }
 
 /// The number in a segment's file name; `None` for any other name.
 #[must_use]
 pub fn parse_file_name(name: &str) -> Option<SegmentNo> {
-    let digits = name.strip_suffix(".seg")?;
+    let digits = name.strip_suffix(".seg").filter(|digits| digits.len() == NAME_DIGITS)?;
     let number = digits.parse().ok()?;
-    (file_name(SegmentNo(number)) == name && number > 0).then_some(SegmentNo(number))
+    (file_name(SegmentNo(number)) == name && (1..=MAX_SEGMENT.0).contains(&number)).then_some(SegmentNo(number))
 }
 
 #[cfg(test)]
@@ -189,7 +206,15 @@ mod tests {
     #[test]
     fn only_canonical_names_are_segments() {
         assert_eq!(parse_file_name(&file_name(SegmentNo(7))), Some(SegmentNo(7)));
-        for other in ["7.seg", "0000000000000000.seg", "anchor", "0000000000000007.seg.tmp", "000000000000000x.seg"] {
+        for other in [
+            "7.seg",
+            "0000000000000000.seg",
+            "anchor",
+            "0000000000000007.seg.tmp",
+            "000000000000000x.seg",
+            "0000004294967296.seg",
+            "18446744073709551615.seg",
+        ] {
             assert_eq!(parse_file_name(other), None, "{other}");
         }
     }

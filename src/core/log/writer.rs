@@ -14,6 +14,7 @@ use crate::core::log::FsyncPolicy;
 use crate::core::log::anchor::{Anchor, AnchorState};
 use crate::core::log::disk::{Disk, DiskFile};
 use crate::core::log::frame::{self, Place};
+use crate::core::log::handles::Handles;
 use crate::core::log::reader::{Segment, Segments};
 use crate::core::log::segment::{self, SEGMENT_HEADER_BYTES, SegmentHeader};
 use crate::core::types::{Generation, Index, Location, Millis, Offset, ReplicaId, SegmentNo, ShardId};
@@ -24,12 +25,15 @@ pub struct LogOptions {
     /// Bytes of a segment file.
     pub segment_bytes: u32,
     pub policy: FsyncPolicy,
+    /// Sealed segments whose files are open at a time.
+    pub max_open_segments: usize,
     pub entropy: Arc<Entropy>,
 }
 
 /// The segment that takes the next batch.
 pub(super) struct Active {
     pub(super) segment: Arc<Segment>,
+    pub(super) file: Arc<dyn DiskFile>,
     /// Where the next batch begins.
     pub(super) tail: u64,
     /// Bytes of the file.
@@ -52,11 +56,16 @@ pub struct LogWriter {
     pub(super) options: LogOptions,
     pub(super) anchor: Anchor,
     pub(super) segments: Arc<Segments>,
+    pub(super) handles: Arc<Handles>,
     pub(super) active: Option<Active>,
+    /// Bytes of the held segments but the active one.
+    pub(super) sealed_bytes: u64,
     pub(super) next_segment: SegmentNo,
     pub(super) spare: Option<Spare>,
     pub(super) tail: Tail,
     pub(super) flushed: Index,
+    /// The newest time of the expiry clock, to be noted with the next change of the anchor.
+    pub(super) clock: Millis,
     pub(super) failed: bool,
     pub(super) buffer: Vec<u8>,
 }
@@ -64,6 +73,7 @@ pub struct LogWriter {
 /// A zero-filled, flushed file that waits to become the next segment.
 pub struct Spare {
     number: SegmentNo,
+    bytes: u64,
     file: Arc<dyn DiskFile>,
 }
 
@@ -82,25 +92,39 @@ impl SpareOrder {
     /// flushed before it is given out.
     ///
     /// # Errors
-    /// Whatever the disk reports; a half-made file is removed at the next open.
+    /// Whatever the disk reports; a half-made file is removed.
     pub fn fill(mut self, piece: usize) -> io::Result<Progress> {
         let (file, at) = match self.begun.take() {
             Some(begun) => begun,
             None => (self.create()?, 0),
         };
         let length = (self.bytes - at).min(piece as u64);
-        file.write_at(at, &vec![0; length as usize])?;
-        file.flush()?;
+        let filled = file.write_at(at, &vec![0; length as usize]).and_then(|()| file.flush());
+        if let Err(error) = filled {
+            // What there was room for is given back: whoever frees some must not find it taken.
+            let _ = self.disk.remove(&self.path());
+            return Err(error);
+        }
         if at + length < self.bytes {
             self.begun = Some((file, at + length));
             return Ok(Progress::More(self));
         }
         self.disk.flush_dir(&self.dir)?;
-        Ok(Progress::Done(Spare { number: self.number, file }))
+        Ok(Progress::Done(Spare { number: self.number, bytes: self.bytes, file }))
+    }
+
+    /// Bytes that are still to be filled.
+    #[must_use]
+    pub fn unfilled_bytes(&self) -> u64 {
+        self.bytes - self.begun.as_ref().map_or(0, |(_, filled)| *filled)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.dir.join(segment::file_name(self.number))
     }
 
     fn create(&self) -> io::Result<Arc<dyn DiskFile>> {
-        let path = self.dir.join(segment::file_name(self.number));
+        let path = self.path();
         if self.disk.exists(&path)? {
             self.disk.remove(&path)?;
         }
@@ -161,7 +185,7 @@ impl LogWriter {
         written
     }
 
-    fn usable(&self) -> io::Result<()> {
+    pub(super) fn usable(&self) -> io::Result<()> {
         if self.failed {
             return Err(io::Error::other("the log failed earlier and takes no more writes"));
         }
@@ -177,9 +201,10 @@ impl LogWriter {
         self.buffer.clear();
         let header = frame::seal_into(&mut self.buffer, batch, place, active.segment.salt)
             .map_err(|error| io::Error::other(format!("a batch that is not as built: {error:?}")))?;
-        active.segment.file.write_at(active.tail, &self.buffer)?;
+        active.file.write_at(active.tail, &self.buffer)?;
         let position = active.tail as u32;
         active.tail += u64::from(header.length);
+        active.segment.reaches(active.tail);
         self.tail =
             Tail { next_index: header.index.next(), next_offset: header.next_offset(), generation: header.generation };
         if self.buffer.capacity() > 4 * 1024 * 1024 {
@@ -201,10 +226,12 @@ impl LogWriter {
             return Err(io::Error::other(format!("a batch of {batch_bytes} bytes is larger than a segment")));
         }
         if let Some(active) = self.active.take() {
-            active.segment.file.flush()?;
+            active.file.flush()?;
             self.flushed = Index(self.tail.next_index.0 - 1);
             // The unused zeros behind the tail are given back; should a power cut undo this, they are zeros still.
-            active.segment.file.set_len(active.tail)?;
+            active.file.set_len(active.tail)?;
+            self.sealed_bytes += active.tail;
+            active.segment.seal(active.tail);
         }
         let spare = match self.spare.take() {
             Some(spare) => spare,
@@ -219,26 +246,24 @@ impl LogWriter {
             base_offset: self.tail.next_offset,
             base_index: self.tail.next_index,
             previous_generation: self.tail.generation,
-            configuration: state.configuration.clone(),
-            configuration_index: state.configuration_index,
+            configuration: state.start.configuration.clone(),
+            configuration_index: state.start.configuration_index,
             created: now,
         };
         spare.file.write_at(0, &header.encode())?;
         spare.file.flush()?;
         // From here on an open without this segment is refused, and so is one without what stands in those before it.
-        let (flushed, tail) = (self.flushed, self.tail);
+        let noted = self.noted();
         self.anchor.update(|state| {
-            note(state, flushed, tail);
+            noted.write(state);
             state.newest_segment = header.number;
         })?;
-        let segment = Arc::new(Segment { number: spare.number, salt: header.salt, file: spare.file });
+        let tail = SEGMENT_HEADER_BYTES as u64;
+        let segment = Segment::sealed(&header, tail, &self.handles);
+        segment.keep(Arc::clone(&spare.file));
         self.segments.push(Arc::clone(&segment));
         self.next_segment = SegmentNo(spare.number.0 + 1);
-        self.active = Some(Active {
-            segment,
-            tail: SEGMENT_HEADER_BYTES as u64,
-            capacity: u64::from(self.options.segment_bytes),
-        });
+        self.active = Some(Active { segment, file: spare.file, tail, capacity: spare.bytes });
         Ok(())
     }
 
@@ -252,12 +277,12 @@ impl LogWriter {
         }
     }
 
-    /// The order for the next segment's file, once the active one is half full and none is there; give the result to
-    /// [`LogWriter::accept_spare`] before asking again.
+    /// The order for the next segment's file, once the active one is half full, or at once if somebody waits for it, and
+    /// none is there; give the result to [`LogWriter::accept_spare`] before asking again.
     #[must_use]
-    pub fn spare_wanted(&self) -> Option<SpareOrder> {
+    pub fn spare_wanted(&self, waited_for: bool) -> Option<SpareOrder> {
         let half_full = self.active.as_ref().is_some_and(|active| active.tail > active.capacity / 2);
-        (half_full && self.spare.is_none() && !self.failed).then(|| self.order_spare())
+        ((half_full || waited_for) && self.spare.is_none() && !self.failed).then(|| self.order_spare())
     }
 
     /// Takes a spare made elsewhere, unless the segment it was meant for was begun meanwhile.
@@ -276,7 +301,7 @@ impl LogWriter {
     /// The file whose flush makes everything appended so far durable; none after a failure: no flush is tried again.
     #[must_use]
     pub fn flush_target(&self) -> Option<Arc<dyn DiskFile>> {
-        self.active.as_ref().filter(|_| !self.failed).map(|active| Arc::clone(&active.segment.file))
+        self.active.as_ref().filter(|_| !self.failed).map(|active| Arc::clone(&active.file))
     }
 
     /// Takes the result of flushing [`LogWriter::flush_target`] after batch `upto` was appended.
@@ -298,9 +323,9 @@ impl LogWriter {
     pub fn save_vote(&mut self, generation: Generation, vote: Option<ReplicaId>) -> io::Result<()> {
         self.usable()?;
         let policy = self.options.policy;
-        let (flushed, tail) = (self.flushed, self.tail);
+        let noted = self.noted();
         let saved = self.anchor.update_both(|state| {
-            note(state, flushed, tail);
+            noted.write(state);
             state.generation = generation;
             state.vote = vote;
             state.clean_stop = false;
@@ -317,22 +342,72 @@ impl LogWriter {
     pub fn note_flushed(&mut self, clean_stop: bool) -> io::Result<()> {
         self.usable()?;
         let clean_stop = clean_stop && !self.has_unflushed();
-        let (flushed, tail) = (self.flushed, self.tail);
-        let noted = self.anchor.update(|state| {
-            note(state, flushed, tail);
+        let noted = self.noted();
+        let written = self.anchor.update(|state| {
+            noted.write(state);
             state.clean_stop = clean_stop;
         });
-        self.failed |= noted.is_err();
-        noted
+        self.failed |= written.is_err();
+        written
+    }
+
+    /// Remembers how far the expiry clock came; the anchor learns it with its next change.
+    pub fn note_clock(&mut self, now: Millis) {
+        self.clock = self.clock.max(now);
+    }
+
+    pub(super) fn noted(&self) -> Noted {
+        Noted { flushed: self.flushed, tail: self.tail, clock: self.clock }
+    }
+
+    /// Bytes of the log: of all segments held, up to the tail.
+    #[must_use]
+    pub fn log_bytes(&self) -> u64 {
+        self.sealed_bytes + self.active.as_ref().map_or(0, |active| active.tail)
+    }
+
+    /// Bytes that the log's files take, what is allocated ahead included.
+    #[must_use]
+    pub fn disk_bytes(&self) -> u64 {
+        let active = self.active.as_ref().map_or(0, |active| active.capacity);
+        self.sealed_bytes + active + self.spare.as_ref().map_or(0, |spare| spare.bytes)
+    }
+
+    /// Bytes of a segment file that is made now.
+    #[must_use]
+    pub fn segment_bytes(&self) -> u64 {
+        u64::from(self.options.segment_bytes)
+    }
+
+    /// Bytes of batches that fit into the active segment.
+    #[must_use]
+    pub fn active_left(&self) -> u64 {
+        self.active.as_ref().map_or(0, |active| active.capacity.saturating_sub(active.tail))
+    }
+
+    /// Bytes of batches that fit into the segment made ahead, 0 while there is none.
+    #[must_use]
+    pub fn spare_left(&self) -> u64 {
+        self.spare.as_ref().map_or(0, |spare| spare.bytes.saturating_sub(SEGMENT_HEADER_BYTES as u64))
     }
 }
 
-/// Notes how far the log is flushed.
-fn note(state: &mut AnchorState, flushed: Index, tail: Tail) {
-    state.flushed = flushed;
-    // One voter: what is flushed here is committed. With more the engine's commit index is the bound.
-    state.commit_floor = flushed;
-    if flushed.next() == tail.next_index {
-        state.flushed_next_offset = tail.next_offset;
+/// What every change of the anchor notes beside its own.
+#[derive(Clone, Copy)]
+pub(super) struct Noted {
+    flushed: Index,
+    tail: Tail,
+    clock: Millis,
+}
+
+impl Noted {
+    pub(super) fn write(self, state: &mut AnchorState) {
+        state.flushed = self.flushed;
+        // One voter: what is flushed here is committed. With more the engine's commit index is the bound.
+        state.commit_floor = self.flushed;
+        if self.flushed.next() == self.tail.next_index {
+            state.flushed_next_offset = self.tail.next_offset;
+        }
+        state.clock = self.clock;
     }
 }

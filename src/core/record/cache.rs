@@ -16,7 +16,8 @@ use crate::core::types::{Millis, Revision};
 const VERSION: u8 = 1;
 /// Bytes of a put's body beside key and value.
 pub const PUT_OVERHEAD_BYTES: usize = 14;
-const REVISION_BYTES: usize = 8;
+/// Bytes more in a carried put.
+pub const REVISION_BYTES: usize = 8;
 
 /// The body of a cache record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -48,6 +48,23 @@ impl Routes {
         }
     }
 
+    /// The numbers of the cache's shards.
+    pub fn numbers(&self) -> impl Iterator<Item = ShardNo> + use<> {
+        (0..self.spots.len() as u32).map(ShardNo)
+    }
+
+    /// The shard with this number.
+    ///
+    /// # Errors
+    /// [`Refusal`] when it is not here.
+    pub fn get(&self, number: ShardNo) -> Result<&Arc<Shard>, Refusal> {
+        match self.spots.get(number.0 as usize) {
+            Some(Route::Here(shard)) => Ok(shard),
+            Some(Route::Refused(refusal)) => Err(*refusal),
+            None => Err(Refusal::NoOwner { owner: None }),
+        }
+    }
+
     /// The shard with this number, if it is here.
     #[must_use]
     pub fn shard(&self, number: ShardNo) -> Option<&Arc<Shard>> {

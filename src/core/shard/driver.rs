@@ -5,7 +5,9 @@
 //! Must never know what a batch holds.
 //!
 //! The blocking half ([`Driver::run_to_idle`]) serves opening and every test that must be deterministic; the async half
-//! ([`Driver::serve`]) serves clients. Both go through the same three steps: append, flush, settle.
+//! ([`Driver::serve`], in `driver/serve.rs`) serves clients. Both go through the same three steps: append, flush, settle.
+
+mod serve;
 
 use std::io;
 use std::sync::Arc;
@@ -13,15 +15,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::core::clock::Clock;
 use crate::core::error::Unknown;
-use crate::core::limits::{
-    FLUSH_INTERVAL_MS, FRONTIER_NOTE_INTERVAL_MS, SLOW_FLUSH_US, ZERO_FILL_BYTES, ZERO_FILL_PAUSE_MS,
-};
+use crate::core::limits::{FLUSH_INTERVAL_MS, FRONTIER_NOTE_INTERVAL_MS};
 use crate::core::log::FsyncPolicy;
-use crate::core::log::writer::{LogWriter, Progress, Spare, SpareOrder};
+use crate::core::log::trim::Removal;
+use crate::core::log::writer::{LogWriter, SpareOrder};
 use crate::core::record::RecordError;
+use crate::core::record::control::Trim;
 use crate::core::shard::Shard;
-use crate::core::shard::flusher::Flusher;
 use crate::core::shard::machine::Work;
+use crate::core::shard::space::Allocated;
+use crate::core::shard::spare::Spares;
 use crate::core::types::{Index, Millis};
 use crate::rt;
 use crate::teeth::{Tooth, bites};
@@ -78,9 +81,11 @@ pub struct Driver {
     unflushed_since: Option<Millis>,
     noted_at: Millis,
     alarm: Option<rt::Alarm>,
-    spare_ordered: Option<rt::Task<io::Result<Spare>>>,
-    /// Somebody waits for the spare: no more pauses.
-    hurry: Arc<AtomicBool>,
+    spares: Spares,
+    /// Staging is bounded by what is allocated; otherwise the log makes room as it goes.
+    reserves: bool,
+    /// Segments the log has lost and whose files are still there.
+    removals: Vec<Removal>,
     flush_place: FlushPlace,
     /// How long a flush took lately, in microseconds.
     flush_us: u64,
@@ -113,8 +118,9 @@ impl Driver {
             unflushed_since: None,
             noted_at: Millis::default(),
             alarm: None,
-            spare_ordered: None,
-            hurry: Arc::default(),
+            spares: Spares::default(),
+            reserves: false,
+            removals: Vec::new(),
             flush_place: FlushPlace::default(),
             flush_us: 0,
         }
@@ -133,6 +139,12 @@ impl Driver {
     #[must_use]
     pub fn counts(&self) -> Arc<DriverCounts> {
         Arc::clone(&self.counts)
+    }
+
+    /// From here on nothing is staged that does not fit what is allocated.
+    pub fn reserve_space(&mut self) {
+        self.reserves = true;
+        self.tell_space();
     }
 
     /// Does everything there is to do, on the calling thread.
@@ -155,6 +167,14 @@ impl Driver {
             }
             self.settle()?;
         }
+        self.remove_here();
+        if self.reserves
+            && let Some(order) = self.spare_wanted()
+        {
+            self.spares.make_here(order, &self.shard);
+            self.take_spare()?;
+        }
+        self.tell_space();
         Ok(())
     }
 
@@ -181,65 +201,9 @@ impl Driver {
             // Whoever staged since the last batch is told that it was never written; nobody may write behind the mark.
             let unproposed = self.shard.machine().close();
             self.shard.frontier.fail(Unknown::Stopped, unproposed);
+            self.shard.room.open();
         }
         self.fail_on_error(result)
-    }
-
-    /// Serves the shard until it is asked to close.
-    ///
-    /// # Errors
-    /// As [`Driver::run_to_idle`]. Must not be cancelled: a flush in flight would be left behind.
-    pub async fn serve(mut self, flusher: Flusher) -> Result<(), DriverError> {
-        let result = self.try_serve(&flusher).await;
-        self.fail_on_error(result)
-    }
-
-    async fn try_serve(&mut self, flusher: &Flusher) -> Result<(), DriverError> {
-        loop {
-            // Every connection that is ready stages first; then all that is staged becomes one batch.
-            rt::yield_now().await;
-            let Some(work) = self.next_work()? else {
-                if self.closing.load(Ordering::Acquire) {
-                    // A file still being made would be in the way of whoever opens the log next.
-                    if let Some(spare) = self.spare_ordered.take() {
-                        let _ = spare.await;
-                    }
-                    return self.close();
-                }
-                self.idle(flusher).await?;
-                continue;
-            };
-            self.await_spare_if_needed(&work).await?;
-            self.append(&work)?;
-            if self.flushes_each_batch() || self.flush_is_due() {
-                self.flush_elsewhere(flusher).await?;
-            }
-            self.settle()?;
-            self.note_if_due()?;
-            self.order_spare();
-        }
-    }
-
-    /// Waits for something to be staged, and meanwhile flushes and notes what became due. One alarm serves many waits: a
-    /// timer per batch would cost more than the batch.
-    async fn idle(&mut self, flusher: &Flusher) -> Result<(), DriverError> {
-        let to_flush = self.policy == FsyncPolicy::EverySec && self.unflushed_since.is_some();
-        let to_note = self.log.anchor().state().flushed < self.log.flushed();
-        if !to_flush && !to_note {
-            self.alarm = None;
-            self.shard.staged.wait().await;
-            return Ok(());
-        }
-        let alarm =
-            self.alarm.get_or_insert_with(|| rt::Alarm::in_ms(FLUSH_INTERVAL_MS.min(FRONTIER_NOTE_INTERVAL_MS)));
-        if alarm.or(self.shard.staged.wait()).await.is_some() {
-            return Ok(());
-        }
-        self.alarm = None;
-        if self.flush_is_due() {
-            return self.flush_elsewhere(flusher).await;
-        }
-        self.note_if_due()
     }
 
     /// Notes in the anchor how far the log is flushed, about once a second, under load too: what is noted cannot get
@@ -251,6 +215,7 @@ impl Driver {
             return Ok(());
         }
         self.noted_at = now;
+        self.log.note_clock(now);
         self.log.note_flushed(false).map_err(DriverError::Log)
     }
 
@@ -272,6 +237,8 @@ impl Driver {
         let now = self.clock.now();
         for order in &work.append {
             let location = self.log.append(&order.bytes, order.place, now).map_err(DriverError::Log)?;
+            // Room first, then what takes it: in between it is counted twice, never not at all.
+            self.tell_space();
             self.shard.machine().appended(order.place.index, location);
             self.counts.batches.fetch_add(1, Ordering::Relaxed);
             self.counts.bytes.fetch_add(order.bytes.len() as u64, Ordering::Relaxed);
@@ -282,14 +249,63 @@ impl Driver {
         Ok(())
     }
 
+    /// Tells the machine, and everybody who looks, how much is allocated and how large the log is.
+    fn tell_space(&self) {
+        let (active_bytes, spare_bytes) = (self.log.active_left(), self.log.spare_left());
+        if self.reserves {
+            self.shard.machine().space().allocated = Some(Allocated {
+                active_bytes,
+                spare_bytes,
+                coming_bytes: self.spares.coming_bytes(),
+                spare_may_come: !self.spares.is_out_of_room(),
+                segment_bytes: self.log.segment_bytes(),
+            });
+        }
+        let counters = &self.shard.counters;
+        let disk_bytes = self.log.disk_bytes() + self.spares.ordered_bytes();
+        counters.log_bytes.store(self.log.log_bytes(), Ordering::Relaxed);
+        counters.disk_bytes.store(disk_bytes, Ordering::Relaxed);
+        counters.segments.store(self.shard.segments.count() as u64, Ordering::Relaxed);
+        counters.next_offset.store(self.log.tail().next_offset.0, Ordering::Relaxed);
+        counters.base_offset.store(self.log.anchor().state().start.offset.0, Ordering::Relaxed);
+    }
+
     /// Tells the machine that what it ordered is persisted, and the waiters what that applied.
     fn settle(&mut self) -> Result<(), DriverError> {
         let mut machine = self.shard.machine();
         machine.persisted(self.log.flushed(), self.clock.now()).map_err(DriverError::Record)?;
         let applied_next = machine.applied_next();
+        let trimmed = machine.take_trimmed();
         drop(machine);
         self.shard.frontier.publish(applied_next);
+        if let Some(trim) = trimmed {
+            self.trim(&trim)?;
+        }
+        self.shard.room.open();
         Ok(())
+    }
+
+    /// A trim is applied: the log's beginning goes.
+    fn trim(&mut self, trim: &Trim) -> Result<(), DriverError> {
+        let Some(segment) = self.shard.segments.beginning_at(trim.base_index) else { return Ok(()) };
+        self.log.note_clock(self.clock.now());
+        let removal = self.log.trim(&segment.start()).map_err(DriverError::Log)?;
+        // The trim flushed what was not, whatever the policy.
+        if !self.log.has_unflushed() {
+            self.unflushed_since = None;
+        }
+        self.shard.leaving_bytes.fetch_add(removal.bytes(), Ordering::Relaxed);
+        self.removals.push(removal);
+        self.tell_space();
+        Ok(())
+    }
+
+    /// Unlinks the files of segments that the log has lost, on the calling thread.
+    fn remove_here(&mut self) {
+        for removal in self.removals.drain(..) {
+            let bytes = removal.bytes();
+            removed(&self.shard, bytes, &removal.carry_out());
+        }
     }
 
     fn flushes_each_batch(&self) -> bool {
@@ -316,32 +332,6 @@ impl Driver {
         self.flushed(result)
     }
 
-    /// Flushes where [`FlushPlace`] says.
-    async fn flush_elsewhere(&mut self, flusher: &Flusher) -> Result<(), DriverError> {
-        if !self.log.has_unflushed() {
-            return Ok(());
-        }
-        let here = match self.flush_place {
-            FlushPlace::Worker => true,
-            FlushPlace::Thread => false,
-            FlushPlace::Either => self.flush_us <= SLOW_FLUSH_US,
-        };
-        let begun = self.clock.micros();
-        let flushed = if here { self.flush_here() } else { self.flush_on_thread(flusher).await };
-        let took = self.clock.micros().saturating_sub(begun);
-        // One hiccup does not decide: an average over about the last eight.
-        self.flush_us = (self.flush_us * 7 + took) / 8;
-        flushed
-    }
-
-    async fn flush_on_thread(&mut self, flusher: &Flusher) -> Result<(), DriverError> {
-        let Some(file) = self.log.flush_target().filter(|_| !bites(Tooth::SkipFlush)) else {
-            return self.flushed(Ok(()));
-        };
-        let result = flusher.flush(file).await;
-        self.flushed(result)
-    }
-
     fn flushed(&mut self, result: io::Result<()>) -> Result<(), DriverError> {
         self.counts.flushes.fetch_add(1, Ordering::Relaxed);
         self.log.flushed_upto(self.last_appended(), result).map_err(DriverError::Log)?;
@@ -349,24 +339,34 @@ impl Driver {
         Ok(())
     }
 
-    fn order_spare(&mut self) {
-        if self.spare_ordered.is_none()
-            && let Some(order) = self.log.spare_wanted()
-        {
-            self.hurry.store(false, Ordering::Relaxed);
-            self.spare_ordered = Some(rt::spawn(make_spare(order, Arc::clone(&self.hurry))));
+    /// The order for a segment ahead, if one is wanted now: the active one is half full, or somebody waits for more room
+    /// than there is.
+    fn spare_wanted(&mut self) -> Option<SpareOrder> {
+        if self.shard.room_again.swap(false, Ordering::AcqRel) {
+            self.spares.try_again();
         }
+        let waited_for = self.shard.machine().take_room_wanted();
+        if self.spares.is_ordered() {
+            if waited_for {
+                self.spares.hurry();
+            }
+            return None;
+        }
+        if self.spares.is_out_of_room() {
+            return None;
+        }
+        self.log.spare_wanted(waited_for)
     }
 
-    /// A spare being made is taken before the segment it is for is begun.
-    async fn await_spare_if_needed(&mut self, work: &Work) -> Result<(), DriverError> {
-        let bytes = work.append.iter().map(|order| order.bytes.len()).sum();
-        if !self.log.fits(bytes)
-            && let Some(task) = self.spare_ordered.take()
-        {
-            self.hurry.store(true, Ordering::Relaxed);
-            let spare = task.await.map_err(DriverError::Log)?;
+    /// Takes a segment that was made ahead, and lets those go on who waited for it.
+    fn take_spare(&mut self) -> Result<(), DriverError> {
+        let was_ordered = self.spares.is_ordered();
+        if let Some(spare) = self.spares.take().map_err(DriverError::Log)? {
             self.log.accept_spare(spare);
+        }
+        if was_ordered && !self.spares.is_ordered() {
+            self.tell_space();
+            self.shard.room.open();
         }
         Ok(())
     }
@@ -375,20 +375,16 @@ impl Driver {
         if result.is_err() {
             let unproposed = self.shard.machine().fail();
             self.shard.frontier.fail(Unknown::FlushFailed, unproposed);
+            self.shard.room.open();
         }
         result
     }
 }
 
-/// Makes the next segment's file in small flushed pieces, so that no batch waits long behind one.
-async fn make_spare(mut order: SpareOrder, hurry: Arc<AtomicBool>) -> io::Result<Spare> {
-    loop {
-        match rt::unblock(move || order.fill(ZERO_FILL_BYTES)).await? {
-            Progress::Done(spare) => return Ok(spare),
-            Progress::More(rest) => order = rest,
-        }
-        if !hurry.load(Ordering::Relaxed) {
-            rt::sleep_ms(ZERO_FILL_PAUSE_MS).await;
-        }
+fn removed(shard: &Shard, bytes: u64, outcome: &io::Result<u64>) {
+    shard.leaving_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    if let Err(error) = outcome {
+        // Nothing is lost by it: the anchor says that they are gone, and the next start removes them.
+        tracing::error!(%error, "segments behind the log's start could not be removed; their space is not free yet");
     }
 }

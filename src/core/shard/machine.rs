@@ -16,12 +16,14 @@ use crate::core::error::Refusal;
 use crate::core::index::Index as KeyIndex;
 use crate::core::limits;
 use crate::core::log::frame::{BatchBuilder, BatchHeader, BatchType, Place, records};
+use crate::core::log::reader::Segments;
 use crate::core::record::RecordError;
 use crate::core::record::cache::CacheRecord;
-use crate::core::record::control::ControlRecord;
+use crate::core::record::control::{ControlRecord, Trim};
 use crate::core::shard::apply::{Applied, apply};
 use crate::core::shard::overlay::Overlay;
-use crate::core::types::{Epoch, Index, Location, Millis, Offset, ShardId};
+use crate::core::shard::space::Space;
+use crate::core::types::{Epoch, Generation, Index, Location, Millis, Offset, ShardId};
 
 /// The bounds a machine keeps.
 #[derive(Clone, Copy, Debug)]
@@ -81,14 +83,24 @@ pub struct Machine {
     pub(super) next_offset: Offset,
     /// Bytes of the batches in `full`.
     full_bytes: usize,
+    /// Bytes of the batches that were ordered and are not appended yet.
+    ordered_bytes: usize,
+    /// The history this log tells.
+    pub(super) epoch: Epoch,
+    pub(super) space: Space,
+    /// Somebody was told to wait until there is more room.
+    pub(super) room_wanted: bool,
     applied_next: Offset,
+    pub(super) segments: Arc<Segments>,
+    /// The newest trim that was applied and whose segments are still there.
+    trimmed: Option<Trim>,
     /// The newest batch known to be flushed here, for the headers of later ones.
     flushed: Index,
     pub(super) doors_open: bool,
     /// Why nothing more is staged, once nothing is.
     pub(super) ended: Option<Refusal>,
     /// To be written into the log once the doors open.
-    epoch_due: Option<Epoch>,
+    epoch_due: bool,
 }
 
 /// What a machine starts from.
@@ -102,7 +114,12 @@ pub struct MachineStart {
     pub applied_next: Offset,
     pub next_offset: Offset,
     pub flushed: Index,
-    pub epoch_due: Option<Epoch>,
+    pub epoch: Epoch,
+    /// `epoch` is to be written into the log once the doors open.
+    pub epoch_due: bool,
+    /// Where segments begin, which a trim's record does not know.
+    pub segments: Arc<Segments>,
+    pub max_data_bytes: u64,
 }
 
 impl Machine {
@@ -129,7 +146,13 @@ impl Machine {
             in_flight,
             next_offset: start.next_offset,
             full_bytes: 0,
+            ordered_bytes: 0,
+            epoch: start.epoch,
+            space: Space { max_data_bytes: start.max_data_bytes, ..Space::default() },
+            room_wanted: false,
             applied_next: start.applied_next,
+            trimmed: None,
+            segments: start.segments,
             flushed: start.flushed,
             doors_open: false,
             ended: None,
@@ -151,6 +174,39 @@ impl Machine {
     #[must_use]
     pub fn applied_next(&self) -> Offset {
         self.applied_next
+    }
+
+    /// One past the last staged record.
+    #[must_use]
+    pub fn next_offset(&self) -> Offset {
+        self.next_offset
+    }
+
+    /// The generation under which this replica stages.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.consensus.generation()
+    }
+
+    /// Whether nothing more is staged.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.ended.is_some()
+    }
+
+    /// What bounds staging; whoever knows the disk keeps it current.
+    pub fn space(&mut self) -> &mut Space {
+        &mut self.space
+    }
+
+    /// Whether somebody waits for more room than is allocated; asked once.
+    pub fn take_room_wanted(&mut self) -> bool {
+        std::mem::take(&mut self.room_wanted)
+    }
+
+    /// The newest trim applied since this was last asked: the log's beginning may go.
+    pub fn take_trimmed(&mut self) -> Option<Trim> {
+        self.trimmed.take()
     }
 
     /// Whether this replica owns the shard and has applied the start of its own generation.
@@ -214,6 +270,16 @@ impl Machine {
         self.full_bytes + self.open.as_ref().map_or(0, BatchBuilder::len)
     }
 
+    /// Bytes proposed and not yet applied.
+    pub(super) fn in_flight_bytes(&self) -> usize {
+        self.in_flight.iter().map(|batch| batch.bytes.len()).sum()
+    }
+
+    /// Bytes staged and not yet appended.
+    pub(super) fn unappended_bytes(&self) -> usize {
+        self.staged_bytes() + self.ordered_bytes
+    }
+
     fn order(&mut self, batch: NumberedBatch, now: Millis) -> AppendOrder {
         let bytes = batch.batch.unwrap_or_else(|| {
             assert!(self.open.is_none() && self.full.is_empty(), "nothing is staged before a generation begins");
@@ -228,6 +294,7 @@ impl Machine {
             committed: self.consensus.committed(),
         };
         let first_offset = BatchHeader::read_fields(&bytes).map(|header| header.first_offset).unwrap_or_default();
+        self.ordered_bytes += bytes.len();
         self.in_flight.push_back(InFlight { index: batch.index, first_offset, bytes: bytes.clone(), location: None });
         AppendOrder { place, bytes }
     }
@@ -236,6 +303,7 @@ impl Machine {
     pub fn appended(&mut self, index: Index, location: Location) {
         if let Some(batch) = self.in_flight.iter_mut().find(|batch| batch.index == index) {
             batch.location = Some(location);
+            self.ordered_bytes -= batch.bytes.len();
         }
     }
 
@@ -266,6 +334,13 @@ impl Machine {
             Applied::Control(ControlRecord::GenerationStart) if batch.generation == self.consensus.generation() => {
                 self.open_doors(now);
             }
+            Applied::Control(ControlRecord::Trim(trim)) => {
+                if let Some(first) = self.segments.beginning_at(trim.base_index) {
+                    self.index.trim(trim.base_offset, first.number);
+                    self.consensus.trim(trim.base_index, trim.base_generation);
+                    self.trimmed = Some(trim);
+                }
+            }
             Applied::Control(_) => {}
         }
         self.applied_next = header.next_offset();
@@ -275,20 +350,35 @@ impl Machine {
 
     fn leave_overlay(&mut self, header: &BatchHeader, bytes: &[u8]) {
         for framed in records(header, bytes) {
-            if let Ok(CacheRecord::Put { key, .. } | CacheRecord::Delete { key }) = CacheRecord::decode(framed.body) {
-                self.overlay.applied(key, framed.offset);
+            match CacheRecord::decode(framed.body) {
+                Ok(CacheRecord::Put { key, .. } | CacheRecord::Delete { key }) => {
+                    self.overlay.applied(key, framed.offset);
+                }
+                Ok(CacheRecord::Clear) => self.overlay.applied_clear(framed.offset),
+                // A carry changes no value, so it never was in the overlay.
+                Ok(CacheRecord::Carried { .. }) | Err(_) => {}
             }
         }
     }
 
     fn open_doors(&mut self, now: Millis) {
         self.doors_open = self.consensus.is_owner();
-        if let Some(epoch) = self.epoch_due.take_if(|_| self.doors_open) {
-            let mut batch = BatchBuilder::new(BatchType::Control, self.next_offset);
-            batch.push(|into| ControlRecord::Epoch(epoch).encode(into));
-            self.next_offset = batch.next_offset();
-            self.close_batch(batch, now);
+        if self.doors_open && std::mem::take(&mut self.epoch_due) {
+            self.stage_control(&ControlRecord::Epoch(self.epoch), now);
         }
+    }
+
+    /// Stages a record of the log itself, in a batch of its own; gives its offset.
+    pub(super) fn stage_control(&mut self, record: &ControlRecord, now: Millis) -> Offset {
+        if let Some(open) = self.open.take() {
+            self.close_batch(open, now);
+        }
+        let offset = self.next_offset;
+        let mut batch = BatchBuilder::new(BatchType::Control, offset);
+        batch.push(|into| record.encode(into));
+        self.next_offset = batch.next_offset();
+        self.close_batch(batch, now);
+        offset
     }
 
     /// The value bytes of a staged record, wherever its batch waits.

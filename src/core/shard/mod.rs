@@ -1,23 +1,34 @@
 //! One shard: a machine that decides, a driver that does its I/O, and what readers and waiters see of it.
 //!
-//! Reading order: `machine` (events in, work out; sans-IO), `stage` (what a write decides when it is staged),
-//! `overlay` (staged and not yet applied), `apply` (a committed batch becomes visible), `frontier` (who waits for it),
-//! `read` (one value back from the log), `driver` (the one place that appends and flushes), `flusher` (its thread).
+//! Reading order: `machine` (events in, work out; sans-IO), `stage` (what a write decides when it is staged), `space` (whether
+//! there is room for it), `overlay` (staged and not yet applied), `apply` (a committed batch becomes visible), `frontier` and
+//! `gate` (who waits for it, who for room), `read` (one value back from the log), `driver` (the one place that appends and
+//! flushes), `flusher` (its thread), `spare` (the next segment). Then what keeps a log for ever: `pace` (when it is too
+//! large), `compact` (passes), `carry` (what a pass stages), `housekeeper` (when all that runs), `counters`.
 //!
-//! Lock order: `machine`, then `index`, then `segments`, then the frontier's waiters. No lock is held across an await.
+//! Lock order: `machine`, then `index`, then `segments`, then the waiters of frontier and gate. No lock is held across an await.
 //!
 //! Promise: visibility, notification and acknowledgement happen at apply, strictly by offset. Must never know a protocol
 //! or which broker it is on.
 
 pub mod apply;
+pub mod carry;
+pub mod compact;
+pub mod counters;
 pub mod driver;
 pub mod flusher;
 pub mod frontier;
+pub mod gate;
+pub mod housekeeper;
 pub mod machine;
 pub mod overlay;
+pub mod pace;
 pub mod read;
+pub mod space;
+pub mod spare;
 pub mod stage;
 
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::core::index::Index;
@@ -25,8 +36,17 @@ use crate::core::log::reader::Segments;
 use crate::core::types::ShardId;
 use crate::rt::Bell;
 
+use counters::ShardCounters;
 use frontier::Frontier;
+use gate::Gate;
 use machine::Machine;
+
+/// A bound on the memory of the process, and how to learn what it uses now.
+#[derive(Clone, Copy, Debug)]
+pub struct MemoryBound {
+    pub bound_bytes: u64,
+    pub used: fn() -> u64,
+}
 
 /// A shard as front ends (through `api`) and its driver share it.
 pub struct Shard {
@@ -37,6 +57,16 @@ pub struct Shard {
     pub frontier: Frontier,
     /// Rung when something was staged; the driver listens.
     pub staged: Bell,
+    /// Where those wait who found no room to stage.
+    pub room: Gate,
+    /// The disk may have room for a segment again; the driver looks.
+    pub room_again: AtomicBool,
+    /// What is still to be written of the segment that is being made: a look at the disk takes it for free.
+    pub unfilled_bytes: AtomicU64,
+    /// What the files take that the log has lost and that are not removed yet.
+    pub leaving_bytes: AtomicU64,
+    pub counters: Arc<ShardCounters>,
+    memory: Option<MemoryBound>,
 }
 
 impl Shard {
@@ -49,7 +79,27 @@ impl Shard {
             machine: Mutex::new(machine),
             segments,
             staged: Bell::default(),
+            room: Gate::default(),
+            room_again: AtomicBool::default(),
+            unfilled_bytes: AtomicU64::default(),
+            leaving_bytes: AtomicU64::default(),
+            counters: Arc::default(),
+            memory: None,
         }
+    }
+
+    /// Bounds the memory of the process while this shard is written to.
+    #[must_use]
+    pub fn with_memory_bound(self, memory: Option<MemoryBound>) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// The bytes of memory in use and their bound, when there is one and it is reached.
+    #[must_use]
+    pub fn memory_full(&self) -> Option<(u64, u64)> {
+        let MemoryBound { bound_bytes, used } = self.memory?;
+        let used = used();
+        (used > bound_bytes).then_some((used, bound_bytes))
     }
 
     /// The machine, for one short, synchronous piece of work.

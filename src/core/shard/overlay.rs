@@ -1,7 +1,7 @@
 //! The overlay: what staged and not yet applied writes will make of each key.
 //!
 //! Promise: an entry leaves only by its own offset, so a newer staged write of the same key is never forgotten with an
-//! older one. Must never know the index or the log.
+//! older one; behind a staged clear every other key is absent. Must never know the index or the log.
 
 use std::ops::Range;
 
@@ -33,12 +33,39 @@ pub struct Staged {
 #[derive(Default)]
 pub struct Overlay {
     newest: HashMap<Box<[u8]>, Staged>,
+    /// The newest staged clear: keys without a staged record of their own are absent.
+    cleared: Option<Offset>,
+}
+
+/// What the overlay says about a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Covered<'o> {
+    /// Nothing staged touches it: applied state decides.
+    No,
+    By(&'o Staged),
+    /// A staged clear is the newest that touches it.
+    Cleared(Offset),
 }
 
 impl Overlay {
     #[must_use]
-    pub fn get(&self, key: &[u8]) -> Option<&Staged> {
-        self.newest.get(key)
+    pub fn get(&self, key: &[u8]) -> Covered<'_> {
+        match (self.newest.get(key), self.cleared) {
+            (Some(staged), _) => Covered::By(staged),
+            (None, Some(offset)) => Covered::Cleared(offset),
+            (None, None) => Covered::No,
+        }
+    }
+
+    /// A clear was staged at `offset`: it covers everything staged before it.
+    pub fn insert_clear(&mut self, offset: Offset) {
+        self.newest.clear();
+        self.cleared = Some(offset);
+    }
+
+    /// The clear at `offset` is applied: the index is empty of what came before it.
+    pub fn applied_clear(&mut self, offset: Offset) {
+        self.cleared.take_if(|newest| *newest == offset);
     }
 
     pub fn insert(&mut self, key: &[u8], staged: Staged) {
@@ -62,11 +89,12 @@ impl Overlay {
     /// Drops everything: what was staged is lost.
     pub fn clear(&mut self) {
         self.newest.clear();
+        self.cleared = None;
     }
 
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.newest.is_empty()
+        self.newest.is_empty() && self.cleared.is_none()
     }
 }
 
@@ -81,9 +109,26 @@ mod tests {
         overlay.insert(b"k", staged(1));
         overlay.insert(b"k", staged(2));
         overlay.applied(b"k", Offset(1));
-        assert_eq!(overlay.get(b"k"), Some(&staged(2)));
+        assert_eq!(overlay.get(b"k"), Covered::By(&staged(2)));
         overlay.applied(b"other", Offset(2));
         overlay.applied(b"k", Offset(2));
+        assert!(overlay.is_empty());
+    }
+
+    #[test]
+    fn a_clear_covers_what_was_staged_before_it_and_leaves_by_its_own_offset() {
+        let mut overlay = Overlay::default();
+        let staged = |offset| Staged { offset: Offset(offset), effect: StagedEffect::Delete };
+        overlay.insert(b"before", staged(1));
+        overlay.insert_clear(Offset(2));
+        overlay.insert(b"after", staged(3));
+        assert_eq!(overlay.get(b"before"), Covered::Cleared(Offset(2)));
+        assert_eq!(overlay.get(b"never"), Covered::Cleared(Offset(2)));
+        assert_eq!(overlay.get(b"after"), Covered::By(&staged(3)));
+        overlay.insert_clear(Offset(4));
+        overlay.applied_clear(Offset(2));
+        assert_eq!(overlay.get(b"after"), Covered::Cleared(Offset(4)));
+        overlay.applied_clear(Offset(4));
         assert!(overlay.is_empty());
     }
 }

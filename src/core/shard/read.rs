@@ -99,15 +99,11 @@ impl Pinned {
     /// Fills `into` from byte `at` of the record; false when the disk would have to be waited for.
     fn read_exactly(&self, at: usize, into: &mut [u8], wait: Wait) -> Result<bool, ReadError> {
         let position = u64::from(self.entry.location.position) + at as u64;
-        let read = match wait {
-            Wait::Never => self.segment.file.read_at_now(position, into),
-            Wait::IfNeeded => self.segment.file.read_at(position, into),
-        };
-        match read {
-            Ok(read) if read == into.len() => Ok(true),
-            Ok(_) => Err(mismatch(&self.shard, &self.entry, "length (the file ends before it)")),
-            Err(error) if wait == Wait::Never && error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            Err(error) => Err(self.io(&error)),
+        match self.segment.read_exactly(position, into, wait) {
+            Ok(()) => Ok(true),
+            Err(ReadFault::WouldBlock) => Ok(false),
+            Err(ReadFault::Mismatch(what)) => Err(mismatch(&self.shard, &self.entry, what)),
+            Err(ReadFault::Io(error)) => Err(self.io(&error)),
         }
     }
 

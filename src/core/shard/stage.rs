@@ -9,9 +9,10 @@ use crate::core::index::Entry;
 use crate::core::limits::MAX_KEY_BYTES;
 use crate::core::log::frame::{BATCH_ALIGN, BATCH_HEADER_BYTES, BatchBuilder, BatchType, RECORD_HEADER_BYTES};
 use crate::core::op::{Condition, Expiry, Put};
-use crate::core::record::cache::{CacheRecord, PUT_OVERHEAD_BYTES};
+use crate::core::record::cache::{CacheRecord, PUT_OVERHEAD_BYTES, REVISION_BYTES};
 use crate::core::shard::machine::Machine;
-use crate::core::shard::overlay::{Staged, StagedEffect};
+use crate::core::shard::overlay::{Covered, Staged, StagedEffect};
+use crate::core::shard::space::{Purpose, SoFar};
 use crate::core::types::{Millis, Offset, Revision};
 
 /// Where a key's live value stands.
@@ -67,7 +68,7 @@ pub struct Outcome {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StageError {
     Refused(Refusal),
-    /// As much is staged as may be: wait until the frontier moves, then ask again.
+    /// As much is staged as may be, or the next segment is still being made: wait for room, then ask again.
     Full,
 }
 
@@ -77,19 +78,39 @@ impl From<Refusal> for StageError {
     }
 }
 
+/// Bytes that a carry takes in a batch, for `payload` bytes of key and value.
+#[must_use]
+pub const fn carried_bytes(payload: usize) -> usize {
+    record_bytes(payload) + REVISION_BYTES
+}
+
 /// Bytes that a put or delete takes in a batch, for `payload` bytes of key and value.
 #[must_use]
 pub const fn record_bytes(payload: usize) -> usize {
     RECORD_HEADER_BYTES + PUT_OVERHEAD_BYTES + payload
 }
 
+/// Bytes of live records that a put of `bytes` adds in the place of what `key` held.
+fn growth(bytes: usize, key: &[u8], previous: Option<&Value>) -> u64 {
+    let replaced = match previous {
+        None => 0,
+        Some(Value::Stored(entry)) => entry.location.length as usize,
+        Some(Value::Staged { bytes, .. }) => record_bytes(key.len() + bytes.len()),
+    };
+    bytes.saturating_sub(replaced) as u64
+}
+
 impl Machine {
     /// The key as the next staged record would find it.
     #[must_use]
     pub fn look(&self, key: &[u8], now: Millis) -> Seen {
-        let Some(staged) = self.overlay.get(key) else {
-            let entry = self.index.view().get(key).filter(|entry| !entry.expires_at.has_lapsed(now));
-            return Seen { value: entry.map(Value::Stored), hold: None };
+        let staged = match self.overlay.get(key) {
+            Covered::By(staged) => staged,
+            Covered::Cleared(offset) => return Seen { value: None, hold: Some(offset) },
+            Covered::No => {
+                let entry = self.index.view().get(key).filter(|entry| !entry.expires_at.has_lapsed(now));
+                return Seen { value: entry.map(Value::Stored), hold: None };
+            }
         };
         let value = match &staged.effect {
             StagedEffect::Put { expires_at, batch, value } if !expires_at.has_lapsed(now) => Some(Value::Staged {
@@ -134,7 +155,9 @@ impl Machine {
             return self.remove(put.key, previous, hold, now);
         }
         let record = CacheRecord::Put { key: put.key, value: put.value, expires_at };
-        let (offset, batch, range) = self.push(record, put.key.len() + put.value.len(), now)?;
+        let bytes = record_bytes(put.key.len() + put.value.len());
+        let purpose = Purpose::Put { growth: growth(bytes, put.key, previous.as_ref()) };
+        let (offset, batch, range) = self.push(record, purpose, bytes, now)?;
         let value = range.end - put.value.len()..range.end;
         self.overlay.insert(put.key, Staged { offset, effect: StagedEffect::Put { expires_at, batch, value } });
         Ok(Outcome { written: Some(offset), previous, held, hold: Some(offset) })
@@ -150,27 +173,54 @@ impl Machine {
         self.remove(key, previous, hold, now)
     }
 
+    /// Stages a clear: everything staged or stored before it is gone. `None` when there is nothing to clear.
+    ///
+    /// # Errors
+    /// [`StageError`]; nothing was staged.
+    pub fn clear(&mut self, now: Millis) -> Result<Option<Offset>, StageError> {
+        self.admit(&[])?;
+        if self.overlay.is_empty() && self.index.view().is_empty() {
+            return Ok(None);
+        }
+        let (offset, _, _) = self.push(CacheRecord::Clear, Purpose::MakesRoom, record_bytes(0), now)?;
+        self.overlay.insert_clear(offset);
+        Ok(Some(offset))
+    }
+
     /// Makes room for a request that stages several records, so that they stand in one batch.
     ///
     /// # Errors
     /// [`StageError`]; nothing was staged.
-    pub fn make_room(&mut self, bytes: usize, now: Millis) -> Result<(), StageError> {
+    pub fn make_room(&mut self, purpose: Purpose, bytes: usize, now: Millis) -> Result<(), StageError> {
         let bound = self.bounds.max_batch_bytes - BATCH_HEADER_BYTES - BATCH_ALIGN;
         if bytes > bound {
             return Err(Refusal::BatchTooLarge { bytes, bound }.into());
         }
-        if self.staged_bytes() > 0 && self.staged_bytes() + bytes > self.bounds.max_staged_bytes {
+        // A batch is bounded, and never split afterwards: the next one begins here.
+        let is_full = |open: &BatchBuilder| open.len() + bytes + BATCH_ALIGN > self.bounds.max_batch_bytes;
+        let begins = self.open.as_ref().is_none_or(is_full);
+        // The padding of the batch that ends and the header of the next one count, too: what room was made for here must
+        // not find it gone half-way.
+        let ends = if begins && self.open.is_some() { BATCH_ALIGN } else { 0 };
+        let taken = bytes + BATCH_ALIGN + if begins { ends + BATCH_HEADER_BYTES } else { 0 };
+        if self.staged_bytes() > 0 && self.staged_bytes() + taken > self.bounds.max_staged_bytes {
             return Err(StageError::Full);
         }
-        // A batch is bounded, and never split afterwards: begin the next one here.
-        let full = |open: &mut BatchBuilder| open.len() + bytes + BATCH_ALIGN > self.bounds.max_batch_bytes;
-        if let Some(open) = self.open.take_if(full) {
+        let live = if self.space.max_data_bytes > 0 { self.index.view().live().bytes } else { 0 };
+        let so_far = SoFar {
+            unappended: self.unappended_bytes() as u64,
+            held: live + (self.staged_bytes() + self.in_flight_bytes()) as u64,
+        };
+        let admitted = self.space.admit(purpose, taken as u64, so_far, || self.next_pass_bytes());
+        self.room_wanted |= admitted == Err(StageError::Full) && !self.space.waits_for_compaction(purpose);
+        admitted?;
+        if let Some(open) = self.open.take_if(|_| begins) {
             self.close_batch(open, now);
         }
         Ok(())
     }
 
-    fn admit(&self, key: &[u8]) -> Result<(), Refusal> {
+    pub(super) fn admit(&self, key: &[u8]) -> Result<(), Refusal> {
         if let Some(refusal) = self.ended {
             return Err(refusal);
         }
@@ -193,19 +243,20 @@ impl Machine {
         if previous.is_none() {
             return Ok(Outcome { written: None, previous, held: true, hold });
         }
-        let (offset, _, _) = self.push(CacheRecord::Delete { key }, key.len(), now)?;
+        let (offset, _, _) = self.push(CacheRecord::Delete { key }, Purpose::Delete, record_bytes(key.len()), now)?;
         self.overlay.insert(key, Staged { offset, effect: StagedEffect::Delete });
         Ok(Outcome { written: Some(offset), previous, held: true, hold: Some(offset) })
     }
 
-    /// Adds a record to the open batch: its offset, its batch's first offset, and where its frame stands there.
-    fn push(
+    /// Adds a record of `bytes` to the open batch: its offset, its batch's first offset, and where its frame stands there.
+    pub(super) fn push(
         &mut self,
         record: CacheRecord<'_>,
-        payload: usize,
+        purpose: Purpose,
+        bytes: usize,
         now: Millis,
     ) -> Result<(Offset, Offset, std::ops::Range<usize>), StageError> {
-        self.make_room(record_bytes(payload), now)?;
+        self.make_room(purpose, bytes, now)?;
         let offset = self.next_offset;
         let open = self.open.get_or_insert_with(|| BatchBuilder::new(BatchType::Data, offset));
         let range = open.push(|into| record.encode(into));

@@ -9,7 +9,7 @@ use crate::core::api::{Turn, WriteError};
 use crate::core::types::ShardNo;
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::client::Client;
-use crate::frontends::resp::commands::{connection, key, server, string};
+use crate::frontends::resp::commands::{connection, info, key, server, string};
 use crate::frontends::resp::encode::Reply;
 use crate::frontends::resp::error;
 use crate::frontends::resp::replies::Replies;
@@ -189,6 +189,28 @@ pub static COMMANDS: &[Command] = &[
         run: key::exists,
     },
     Command {
+        name: "flushall",
+        arity: -1,
+        flags: &["write"],
+        keys: NO_KEYS,
+        group: "server",
+        since: "1.0.0",
+        complexity: "O(N) where N is the number of keys",
+        summary: "Removes every key of every database; there is one.",
+        run: key::flush,
+    },
+    Command {
+        name: "flushdb",
+        arity: -1,
+        flags: &["write"],
+        keys: NO_KEYS,
+        group: "server",
+        since: "1.0.0",
+        complexity: "O(N) where N is the number of keys",
+        summary: "Removes every key of the database.",
+        run: key::flush,
+    },
+    Command {
         name: "get",
         arity: 2,
         flags: &["readonly", "fast"],
@@ -219,7 +241,7 @@ pub static COMMANDS: &[Command] = &[
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Tells about the broker, by section.",
-        run: server::info,
+        run: info::info,
     },
     Command {
         name: "ping",
@@ -305,6 +327,9 @@ pub fn run(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     }
     if call.args.any_oversize() {
         return Err(error::TOO_LONG.into());
+    }
+    if call.session.metrics.is_loading() && !command.flags.contains(&"loading") {
+        return Err(error::LOADING.into());
     }
     (command.run)(call)
 }

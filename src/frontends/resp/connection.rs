@@ -11,18 +11,18 @@
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::core::api::{Fate, Hold, Turn, Turns};
+use crate::core::api::{Fate, Room, Turn, Turns};
 use crate::core::error::Refusal;
 use crate::core::types::ShardNo;
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::client::Client;
 use crate::frontends::resp::command::{self, Call, CommandError};
 use crate::frontends::resp::input::Input;
-use crate::frontends::resp::limits::{KEPT_SCRATCH_BYTES, OUTPUT_HIGH_WATER_BYTES};
+use crate::frontends::resp::limits::{KEPT_SCRATCH_BYTES, OUTPUT_HIGH_WATER_BYTES, SMALL_ROUND_BYTES};
 use crate::frontends::resp::outlet::Outlet;
 use crate::frontends::resp::replies::Replies;
 use crate::frontends::resp::scan::{Scan, Scanner};
-use crate::rt::Stream;
+use crate::rt::{Stream, yield_now};
 
 /// How long a closing connection waits for its peer to close too, in milliseconds.
 pub const CLOSE_GRACE_MS: u64 = 1_000;
@@ -35,7 +35,7 @@ enum Pause {
     /// Enough replies are gathered: send them, then go on.
     Send,
     /// A shard has no room to stage more: send, wait for room, then run the same request again.
-    Room(Hold),
+    Room(Room),
     /// The conversation is over.
     Close,
 }
@@ -44,7 +44,7 @@ enum Pause {
 pub async fn serve(mut stream: Stream, session: Session) {
     let mut connection = Connection {
         client: Client::new(session.id),
-        scanner: Scanner::new(session.metrics.max_value_bytes),
+        scanner: Scanner::new(session.metrics.facts.max_value_bytes),
         input: Input::default(),
         replies: Replies::default(),
         scratch: Vec::new(),
@@ -55,13 +55,19 @@ pub async fn serve(mut stream: Stream, session: Session) {
         let pause = connection.evaluate(&turns);
         let Ok(received) = connection.send(&mut stream, &turns).await else { return };
         match pause {
-            Pause::Send => continue,
+            Pause::Send => {
+                yield_now().await;
+                continue;
+            }
             Pause::Room(next) => {
-                turns.settle(next).await;
+                turns.wait_for_room(next).await;
                 continue;
             }
             Pause::Close => break,
-            Pause::Read if received => continue,
+            Pause::Read if received => {
+                yield_now().await;
+                continue;
+            }
             Pause::Read if connection.session.is_closing() => break,
             Pause::Read => {}
         }
@@ -69,6 +75,10 @@ pub async fn serve(mut stream: Stream, session: Session) {
             Ok(read) if read > 0 => {
                 connection.session.metrics.input_bytes.fetch_add(read as u64, Ordering::Relaxed);
                 connection.input.filled(read);
+                if connection.input.bytes().len() >= SMALL_ROUND_BYTES {
+                    // Who sends without a pause must not keep the worker: others have their turn between two rounds.
+                    yield_now().await;
+                }
             }
             Ok(_) if connection.session.is_closing() => break,
             // The peer closed, or is gone: what it sent is answered, half a request is dropped.

@@ -9,7 +9,11 @@ use crate::core::error::{ReadError, Refusal};
 
 /// The text for a value or request that is longer than configured.
 pub const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
+/// Redis's text while data is being opened.
+pub const LOADING: &str = "LOADING Redis is loading the dataset in memory";
 pub const SYNTAX: &str = "ERR syntax error";
+/// Redis's text for a write that would need more than `maxmemory`. Clients look for its beginning, and some for all of it.
+pub const OVER_THE_BOUND: &str = "OOM command not allowed when used memory > 'maxmemory'.";
 pub const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
 
 /// The text for a refused request.
@@ -18,7 +22,8 @@ pub fn of_refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NoOwner { .. } => format!("CLUSTERDOWN {refusal}"),
         Refusal::NotReady => format!("LOADING {refusal}"),
-        Refusal::Poisoned => format!("MISCONF {refusal}"),
+        Refusal::Poisoned | Refusal::DiskLow { .. } | Refusal::NoRoom => format!("MISCONF {refusal}"),
+        Refusal::MemoryFull { .. } | Refusal::DataFull { .. } => OVER_THE_BOUND.to_owned(),
         Refusal::ValueTooLong { .. } => TOO_LONG.to_owned(),
         Refusal::KeyTooLong { .. } => format!("ERR {refusal}"),
         Refusal::BatchTooLarge { .. } => format!("OOM {refusal}"),
@@ -57,6 +62,16 @@ pub fn of_fate(fate: Fate, wrote: bool) -> String {
 mod tests {
     use super::*;
     use crate::core::error::Unknown;
+
+    #[test]
+    fn a_bound_that_is_reached_is_told_in_redis_words_and_a_disk_that_is_full_with_the_facts() {
+        for refusal in [Refusal::MemoryFull { used: 9, bound: 8 }, Refusal::DataFull { live: 9, bound: 8 }] {
+            assert_eq!(of_refusal(&refusal), "OOM command not allowed when used memory > 'maxmemory'.");
+        }
+        let low = of_refusal(&Refusal::DiskLow { free: 123, floor: 456 });
+        assert!(low.starts_with("MISCONF ") && low.contains("123") && low.contains("456"), "{low}");
+        assert!(of_refusal(&Refusal::NoRoom).starts_with("MISCONF "));
+    }
 
     #[test]
     fn only_a_write_is_told_as_unknown_and_only_what_wrote_nothing_may_be_retried() {

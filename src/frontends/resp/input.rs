@@ -1,6 +1,7 @@
 //! What a connection has received and not yet consumed.
 //!
-//! Promise: grows only with what was really received, doubling; an idle connection keeps little.
+//! Promise: grows only with what was really received, doubling; an idle connection keeps little. A client that sends much is
+//! read in larger pieces, because each piece costs its writes a flush.
 //! Must never know a request.
 
 use std::ops::Range;
@@ -17,6 +18,8 @@ pub struct Input {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// Bytes of the last read, and of the room it had.
+    last_read: (usize, usize),
 }
 
 impl Input {
@@ -44,20 +47,36 @@ impl Input {
 
     /// Room to read into, never empty.
     pub fn space(&mut self) -> &mut [u8] {
-        if self.end == 0 && self.buffer.len() > KEPT_BYTES {
-            self.buffer = Vec::new();
+        if self.end == 0 {
+            self.fit_to_last_read();
         }
         if self.end == self.buffer.len() {
             if self.start > 0 {
                 self.buffer.copy_within(self.start..self.end, 0);
                 (self.start, self.end) = (0, self.end - self.start);
             }
-            // Doubles only when more than half is still in use: what was received decides, not what was announced.
-            if self.end >= self.buffer.len() / 2 {
-                self.buffer.resize((self.buffer.len() * 2).max(SMALL_BYTES), 0);
+            // Doubles only when more than half is still in use, or was filled by one read: what was received decides, not
+            // what was announced.
+            let length = self.buffer.len();
+            if self.end >= length / 2 || (length < KEPT_BYTES && self.last_read.0 >= length / 2) {
+                self.buffer.resize((length * 2).max(SMALL_BYTES), 0);
             }
         }
         &mut self.buffer[self.end..]
+    }
+
+    /// While nothing is in it: more room after a read that filled it all, less after one that left most of it.
+    fn fit_to_last_read(&mut self) {
+        let (count, room) = std::mem::take(&mut self.last_read);
+        let length = self.buffer.len();
+        if length > KEPT_BYTES {
+            self.buffer = Vec::new();
+        } else if count > 0 && count == room && length < KEPT_BYTES {
+            self.buffer.resize(length * 2, 0);
+        } else if count > 0 && count < length / 4 && length > SMALL_BYTES {
+            self.buffer.truncate(length / 2);
+            self.buffer.shrink_to_fit();
+        }
     }
 
     /// Appends what was received elsewhere.
@@ -73,6 +92,7 @@ impl Input {
 
     /// `count` bytes were read into [`Input::space`].
     pub fn filled(&mut self, count: usize) {
+        self.last_read = (count, self.buffer.len() - self.end);
         self.end += count;
         debug_assert!(self.end <= self.buffer.len());
     }
@@ -104,6 +124,34 @@ mod tests {
         input.consume(2);
         input.remove(2..5);
         assert_eq!(input.bytes(), b"abfgh");
+    }
+
+    #[test]
+    fn a_client_that_fills_every_read_is_read_in_larger_pieces_and_a_quiet_one_in_small_ones_again() {
+        let mut input = Input::default();
+        let mut read = |fill: &dyn Fn(usize) -> usize| {
+            let room = input.space().len();
+            input.filled(fill(room));
+            input.consume(fill(room));
+            room
+        };
+        let rooms: Vec<usize> = (0..7).map(|_| read(&|room| room)).collect();
+        assert_eq!(rooms, [4, 8, 16, 32, 64, 64, 64].map(|kib| kib * 1024));
+        let rooms: Vec<usize> = (0..7).map(|_| read(&|_| 100)).collect();
+        assert_eq!(rooms, [64, 32, 16, 8, 4, 4, 4].map(|kib| kib * 1024));
+    }
+
+    #[test]
+    fn half_a_request_at_the_end_of_each_read_does_not_keep_the_pieces_small() {
+        let mut input = Input::default();
+        let mut rooms = Vec::new();
+        for _ in 0..7 {
+            let room = input.space().len();
+            input.filled(room);
+            input.consume(input.bytes().len() - 900);
+            rooms.push(room + 900);
+        }
+        assert!(rooms[6] >= 60 * 1024, "{rooms:?}");
     }
 
     #[test]

@@ -56,6 +56,9 @@ pub const KEPT_INLINE_BYTES: usize = 4 * 1024;
 /// Most bytes the lines around one argument can take: `$`, nine digits, CR LF, and CR LF after the bulk.
 const ARGUMENT_OVERHEAD_BYTES: usize = 1 + 9 + 2 + 2;
 
+/// A round that reads this many bytes lets others run before it is evaluated; a smaller one is too short to be worth it.
+pub const SMALL_ROUND_BYTES: usize = 4 * 1024;
+
 const _: () = assert!(MAX_REQUEST_BYTES <= MAX_BULK_BYTES, "a bulk that fits no request could be declared");
 const _: () = assert!(MAX_BULK_BYTES <= 999_999_999, "the header of the longest bulk has nine digits");
 const _: () = assert!(MAX_INLINE_BYTES <= MAX_REQUEST_BYTES, "an inline request is a request");

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use hearth::core::log::FsyncPolicy;
-use hearth::core::log::anchor::{Anchor, AnchorRead, AnchorState};
+use hearth::core::log::anchor::AnchorState;
 use hearth::core::log::disk::{Disk, MemoryDisk};
 use hearth::core::types::SegmentNo;
 
@@ -13,7 +13,7 @@ use super::exhaustive::SECTOR;
 use super::oracle::{Notes, Verdict, done_to, verdict};
 use super::subject::{Shape, Stop, Subject, subject};
 use super::trial::{Counts, Trial};
-use crate::bed::shard_dir;
+use crate::layout::anchor_state;
 
 const PLACES: [usize; 2] = [0, 4096];
 
@@ -25,13 +25,6 @@ struct Case<'c> {
 impl fmt::Display for Case<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: anchor, {}", self.subject.name, self.damage)
-    }
-}
-
-fn anchor_in(subject: &Subject, disk: &MemoryDisk) -> Option<AnchorState> {
-    match Anchor::open(disk, &shard_dir(&subject.image)).expect("a sound disk") {
-        AnchorRead::Sound(anchor) => Some(anchor.state().clone()),
-        _ => None,
     }
 }
 
@@ -49,7 +42,7 @@ fn with_anchor(subject: &Subject, bytes: &[u8]) -> MemoryDisk {
 fn says(subject: &Subject, place: usize) -> (Notes, AnchorState) {
     let mut bytes = vec![0; subject.layout.anchor_bytes.len()];
     bytes[place..place + SECTOR].copy_from_slice(&subject.layout.anchor_bytes[place..place + SECTOR]);
-    let state = anchor_in(subject, &with_anchor(subject, &bytes)).expect("an undamaged place");
+    let state = anchor_state(&with_anchor(subject, &bytes)).expect("an undamaged place");
     let newest = SegmentNo(subject.newest() as u64 + 1);
     let begun = state.newest_segment == newest;
     (Notes { clean: state.clean_stop, flushed: state.flushed.0, begun }, state)
@@ -58,7 +51,7 @@ fn says(subject: &Subject, place: usize) -> (Notes, AnchorState) {
 /// Replaces the anchor, and expects what the newer of its `sound` places says, if there is one.
 fn try_anchor(subject: &Subject, bytes: &[u8], damage: String, counts: &mut Counts) {
     let sound: Vec<usize> = PLACES.into_iter().filter(|place| is_whole(subject, bytes, *place)).collect();
-    let undamaged = anchor_in(subject, &subject.image).expect("an undamaged anchor");
+    let undamaged = anchor_state(&subject.image).expect("an undamaged anchor");
     let newest = |place: &usize| says(subject, *place).1 == undamaged;
     let counted = sound.iter().copied().find(newest).or(sound.first().copied());
     let left = done_to(subject, &[]);
@@ -67,7 +60,7 @@ fn try_anchor(subject: &Subject, bytes: &[u8], damage: String, counts: &mut Coun
             let notes = says(subject, place).0;
             (notes, verdict(subject, notes, &left))
         }
-        // R4 where it looks as if there were none, R5 otherwise.
+        // R5 where it looks as if there were none, R6 otherwise.
         None if PLACES.iter().all(|place| is_zero(bytes, *place)) => {
             (Notes::of(subject), Verdict::Refused { file: Some(subject.newest()), at: 0 })
         }

@@ -92,7 +92,7 @@ struct OnFiles<'f> {
 
 impl Place for OnFiles<'_> {
     fn open(&self) -> Result<Bed, OpenError> {
-        self.world.open_on(Arc::new(RealDisk), &self.root)
+        self.world.open_in(Arc::new(RealDisk), &self.root)
     }
 
     fn image(&self) -> MemoryDisk {

@@ -199,29 +199,29 @@ pub fn verdict(subject: &Subject, notes: Notes, left: &Left<'_>) -> Verdict {
         .filter_map(|(number, bytes)| bytes.as_deref().map(|bytes| (number, bytes)))
         .map(|(number, bytes)| (number, bytes, header(bytes, &subject.layout.files[number].bytes)))
         .collect();
-    // R2
+    // R3
     if let Some((file, ..)) = files.iter().find(|(.., header)| matches!(header, Header::Zeros { content: true })) {
         return Verdict::Refused { file: Some(*file), at: 0 };
     }
-    // R6
+    // R8
     let held = files.iter().rposition(|(.., header)| !matches!(header, Header::Zeros { .. })).map_or(0, |at| at + 1);
     let (mut kept, mut cut, mut end, mut claim) = (0, None, (None, 0), notes.flushed);
     for (place, (file, bytes, header)) in files[..held].iter().enumerate() {
-        // R7, R8
+        // R9, R10
         if !matches!(header, Header::Sound) {
             return Verdict::Refused { file: Some(*file), at: 0 };
         }
-        // R9
+        // R11, R12
         let first = subject.layout.batches.iter().position(|batch| batch.file == *file);
         if first.unwrap_or(subject.layout.batches.len()) != kept {
             return Verdict::Refused { file: Some(*file), at: 0 };
         }
         let walk = walk(subject, *file, bytes, kept);
-        // R10
+        // R13
         if walk.unsound && !(walk.torn && place + 1 == held) {
             return Verdict::Refused { file: Some(*file), at: walk.at };
         }
-        // R11
+        // R14
         if walk.unsound {
             cut = Some((*file, walk.at));
             claim = claim.max(walk.claim_behind);
@@ -233,7 +233,7 @@ pub fn verdict(subject: &Subject, notes: Notes, left: &Left<'_>) -> Verdict {
     let last = kept.checked_sub(1).map_or(1, |at| subject.layout.batches[at].header.index.0);
     let lost_segment = notes.begun && end.0 != Some(subject.newest());
     let behind_a_clean_stop = notes.clean && (cut.is_some() || last != notes.flushed);
-    // R12, R13
+    // R15, R16
     if claim > last || lost_segment || behind_a_clean_stop {
         return Verdict::Refused { file: end.0, at: end.1 };
     }

@@ -4,14 +4,14 @@
 //! the anchor notes that, and what the log holds after each of its batches. Must never know how a log is opened.
 
 use hearth::core::log::FsyncPolicy;
-use hearth::core::log::anchor::{Anchor, AnchorRead};
+use hearth::core::log::anchor::Anchor;
 use hearth::core::log::disk::{Disk, MemoryDisk};
 use hearth::core::log::segment::file_name;
 use hearth::core::op::Expiry;
 use hearth::core::types::{Epoch, Index, Offset, SegmentNo};
 
 use crate::bed::{Bed, World, policy_name, segment_files, shard_dir};
-use crate::layout::{Layout, Standing, layout};
+use crate::layout::{Layout, Standing, anchor_state, layout};
 use crate::model::{Ask, State};
 use crate::writer::{delete, put, write_batch};
 
@@ -230,11 +230,8 @@ fn stopped(writing: Writing, name: String, policy: FsyncPolicy, stop: Stop) -> S
         of_batches.push(written.map(|(_, state)| state.clone()).unwrap_or_default());
     }
     let subject = Subject { name, stop, policy, world, image, layout, states: of_batches, flushed, noted, epoch };
-    let AnchorRead::Sound(anchor) = Anchor::open(&subject.image, &shard_dir(&subject.image)).expect("a sound disk")
-    else {
-        panic!("{}: its anchor is sound", subject.name);
-    };
-    let says = (anchor.state().flushed.0, anchor.state().clean_stop);
+    let anchor = anchor_state(&subject.image).expect("the anchor is sound");
+    let says = (anchor.flushed.0, anchor.clean_stop);
     assert_eq!(says, (subject.noted, stop == Stop::Clean), "{}: the anchor", subject.name);
     subject
 }
@@ -244,11 +241,10 @@ fn note(image: &MemoryDisk, stop: Stop, flushed: u64, found: &Layout) {
     if stop != Stop::KilledNoted {
         return;
     }
-    let AnchorRead::Sound(mut anchor) = Anchor::open(image, &shard_dir(image)).expect("a sound disk") else {
-        panic!("the anchor is sound");
-    };
+    let state = anchor_state(image).expect("the anchor is sound");
+    let anchor = Anchor::open(image, &shard_dir(image), &state).expect("a sound disk");
     let last = found.batches.last().expect("a log has batches").header;
-    let noted = anchor.update(|state| {
+    let noted = anchor.expect("it says that").update(|state| {
         (state.flushed, state.commit_floor) = (Index(flushed), Index(flushed));
         if last.index == state.flushed {
             state.flushed_next_offset = last.next_offset();

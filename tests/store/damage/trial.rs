@@ -13,7 +13,6 @@ use std::fmt::Display;
 use std::path::Path;
 
 use hearth::core::error::OpenError;
-use hearth::core::log::anchor::{Anchor, AnchorRead};
 use hearth::core::log::disk::MemoryDisk;
 use hearth::core::log::open::OpenReport;
 use hearth::core::log::segment::{SEGMENT_HEADER_BYTES, parse_file_name};
@@ -22,8 +21,8 @@ use hearth::core::types::{Epoch, SegmentNo};
 
 use super::oracle::{Notes, Verdict};
 use super::subject::Subject;
-use crate::bed::{Bed, World, shard_dir};
-use crate::layout::{Layout, Standing, layout};
+use crate::bed::{Bed, World};
+use crate::layout::{Layout, Standing, anchor_state, layout};
 use crate::model::State;
 
 /// Where a damaged log stands.
@@ -181,11 +180,10 @@ impl Trial<'_> {
             bed.driver.close().expect("a sound disk");
         }
         drop(bed);
-        let image = place.image();
-        let AnchorRead::Sound(anchor) = Anchor::open(&image, &shard_dir(&image)).expect("a sound disk") else {
+        let Some(anchor) = anchor_state(&place.image()) else {
             panic!("{}: its anchor is not sound after the first opening", self.what);
         };
-        let floor = anchor.state().commit_floor.0;
+        let floor = anchor.commit_floor.0;
         let bed = match place.open() {
             Ok(bed) => bed,
             Err(error) => panic!("{}: opened once and not twice: {error}", self.what),
@@ -215,8 +213,8 @@ impl Trial<'_> {
         let committed = before.batches.iter().map(|batch| batch.header.committed.0).max().unwrap_or(0);
         let committed = before.floor.max(committed);
         let known = before.batches.iter().filter(|batch| batch.header.index.0 <= committed);
-        let named = known.rev().find_map(|batch| match batch.control {
-            Some(ControlRecord::Epoch(epoch)) => Some(epoch),
+        let named = known.rev().find_map(|batch| match &batch.control {
+            Some(ControlRecord::Epoch(epoch)) => Some(*epoch),
             _ => None,
         });
         let mut due = vec![ControlRecord::GenerationStart];
@@ -236,7 +234,7 @@ impl Trial<'_> {
             let grown = is_last && !unclean;
             assert!(file.bytes.len() == expected || grown, "{what}: {} has another length", path.display());
         }
-        let controls: Vec<_> = new.iter().filter_map(|batch| batch.control).collect();
+        let controls: Vec<_> = new.iter().filter_map(|batch| batch.control.clone()).collect();
         assert_eq!((controls.len(), controls), (new.len(), due), "{what}: what opening added");
         let room = before.files.last().map_or(0, |last| last.2.saturating_sub(last.1.len()));
         let needed = new.first().map_or(0, |batch| batch.header.length as usize);

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::core::log::disk::{MemoryDisk, everything_lost, torn};
+use crate::core::types::Configuration;
 
 const PLACES: [u64; 2] = [0, PLACE_BYTES];
 
@@ -11,17 +12,21 @@ fn state() -> AnchorState {
         generation: Generation(1),
         vote: None,
         epoch: Epoch(u64::MAX),
-        base_offset: Offset(1),
-        base_index: Index(2),
-        base_generation: Generation(1),
-        configuration: Configuration { voters: vec![ReplicaId(1)], learners: vec![ReplicaId(2)] },
-        configuration_index: Index(1),
+        start: LogStart {
+            segment: SegmentNo(0),
+            offset: Offset(1),
+            index: Index(2),
+            generation: Generation(1),
+            configuration: Configuration { voters: vec![ReplicaId(1)], learners: vec![ReplicaId(2)] },
+            configuration_index: Index(1),
+        },
         commit_floor: Index(1),
         flushed: Index(1),
         flushed_next_offset: Offset(1),
         newest_segment: SegmentNo(9),
         clean_stop: false,
         policy: FsyncPolicy::EverySec,
+        clock: Millis(77),
     }
 }
 
@@ -37,12 +42,16 @@ fn created() -> (MemoryDisk, Anchor) {
 }
 
 fn read(disk: &MemoryDisk) -> AnchorState {
-    match Anchor::open(disk, dir()).unwrap() {
-        AnchorRead::Sound(anchor) => anchor.state,
+    match Anchor::read(disk, dir()).unwrap() {
+        AnchorRead::Sound(state) => state,
         AnchorRead::Absent => panic!("absent"),
         AnchorRead::OtherFormat(format) => panic!("format {format}"),
         AnchorRead::Damaged => panic!("damaged"),
     }
+}
+
+fn reopened(disk: &MemoryDisk) -> Anchor {
+    Anchor::open(disk, dir(), &read(disk)).unwrap().expect("it still says that")
 }
 
 fn places(disk: &MemoryDisk) -> [[u8; SECTOR_BYTES]; 2] {
@@ -70,7 +79,8 @@ fn what_was_written_reads_back_whole() {
         .update(|state| {
             (state.generation, state.vote, state.clean_stop) = (Generation(7), Some(ReplicaId(3)), true);
             (state.flushed, state.commit_floor, state.flushed_next_offset) = (Index(50), Index(40), Offset(99));
-            state.policy = FsyncPolicy::Never;
+            (state.policy, state.clock) = (FsyncPolicy::Never, Millis(u64::MAX));
+            state.start.segment = SegmentNo(5);
         })
         .unwrap();
     assert_eq!(read(&disk), anchor.state);
@@ -91,7 +101,7 @@ fn an_update_never_touches_the_newest_sound_place() {
     assert!(written.windows(2).all(|pair| pair[0] != pair[1]), "in turn: {written:?}");
     // Also the first write of a process that opened it.
     let before = places(&disk);
-    let AnchorRead::Sound(mut reopened) = Anchor::open(&disk, dir()).unwrap() else { panic!("it is sound") };
+    let mut reopened = reopened(&disk);
     flushed_to(&mut reopened, 9);
     assert_eq!(places(&disk)[written[5]], before[written[5]], "the newest place stays");
     assert_eq!(read(&disk).flushed, Index(9));
@@ -120,7 +130,7 @@ fn a_torn_newest_place_falls_back_to_the_one_before() {
         spoil(&disk, PLACES[(anchor.sequence % 2) as usize], tear);
         assert_eq!(read(&disk).flushed, Index(5));
         // And goes on from there, over the torn place.
-        let AnchorRead::Sound(mut fallen) = Anchor::open(&disk, dir()).unwrap() else { panic!("it is sound") };
+        let mut fallen = reopened(&disk);
         flushed_to(&mut fallen, 7);
         assert_eq!(read(&disk).flushed, Index(7));
     }
@@ -140,7 +150,7 @@ fn a_vote_stands_in_both_places_so_no_older_one_comes_back() {
 
 #[test]
 fn nothing_durable_is_absent_and_nothing_sound_is_damaged() {
-    let absent = |disk: &MemoryDisk| matches!(Anchor::open(disk, dir()).unwrap(), AnchorRead::Absent);
+    let absent = |disk: &MemoryDisk| matches!(Anchor::read(disk, dir()).unwrap(), AnchorRead::Absent);
     let disk = MemoryDisk::new();
     disk.create_dir(dir()).unwrap();
     assert!(absent(&disk));
@@ -150,7 +160,7 @@ fn nothing_durable_is_absent_and_nothing_sound_is_damaged() {
     assert!(absent(&disk), "zeros");
     let (disk, _) = created();
     spoil(&disk, PLACES[1], &[1; SECTOR_BYTES]);
-    assert!(matches!(Anchor::open(&disk, dir()).unwrap(), AnchorRead::Damaged));
+    assert!(matches!(Anchor::read(&disk, dir()).unwrap(), AnchorRead::Damaged));
 }
 
 #[test]
@@ -160,7 +170,7 @@ fn a_sound_place_of_another_format_is_not_overwritten() {
     sector.put_u32(8, FORMAT + 1);
     sector.seal(CRC_AT);
     spoil(&disk, PLACES[0], &sector.0);
-    assert!(matches!(Anchor::open(&disk, dir()).unwrap(), AnchorRead::OtherFormat(format) if format == FORMAT + 1));
+    assert!(matches!(Anchor::read(&disk, dir()).unwrap(), AnchorRead::OtherFormat(format) if format == FORMAT + 1));
 }
 
 #[test]

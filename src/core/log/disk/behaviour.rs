@@ -13,11 +13,12 @@ type Behaviour = fn(&dyn Disk, &Path);
 
 /// Runs every behaviour, each in a directory of its own under `root`, which exists and is empty.
 pub(super) fn check(disk: &dyn Disk, root: &Path) {
-    let behaviours: [(&str, Behaviour); 11] = [
+    let behaviours: [(&str, Behaviour); 12] = [
         ("directories", directories_are_made_with_their_parents),
         ("names", names_are_listed_sorted),
         ("create", create_takes_a_free_name_only),
         ("open", open_wants_a_file),
+        ("open-to-read", a_file_opened_to_read_changes_nothing),
         ("rename", rename_replaces_and_stays_in_its_directory),
         ("remove", remove_takes_the_name_not_the_open_file),
         ("read", a_read_is_short_only_at_the_end),
@@ -95,6 +96,19 @@ fn open_wants_a_file(disk: &dyn Disk, dir: &Path) {
     assert_eq!(content(&*right), b"one two");
     assert_eq!(refusal(disk.open(&dir.join("file/x"))), ErrorKind::NotADirectory);
     assert_eq!(refusal(disk.exists(&dir.join("file/x"))), ErrorKind::NotADirectory);
+}
+
+fn a_file_opened_to_read_changes_nothing(disk: &dyn Disk, dir: &Path) {
+    let path = dir.join("file");
+    file_with(disk, &path, b"as it is");
+    let (reader, writer) = (disk.open_to_read(&path).unwrap(), disk.open(&path).unwrap());
+    assert!(reader.write_at(0, b"X").is_err() && reader.set_len(2).is_err());
+    assert_eq!((content(&*reader), reader.len().unwrap()), (b"as it is".to_vec(), 8));
+    writer.write_at(0, b"AS").unwrap();
+    assert_eq!(content(&*reader), b"AS it is");
+    reader.forget_cached().unwrap();
+    assert_eq!(refusal(disk.open_to_read(&dir.join("absent"))), ErrorKind::NotFound);
+    assert_eq!(refusal(disk.open_to_read(dir)), ErrorKind::IsADirectory);
 }
 
 fn rename_replaces_and_stays_in_its_directory(disk: &dyn Disk, dir: &Path) {
@@ -204,11 +218,14 @@ fn a_cut_file_grows_back_with_zeros(disk: &dyn Disk, dir: &Path) {
 
 fn a_lock_has_one_holder(disk: &dyn Disk, dir: &Path) {
     let path = dir.join("lock");
+    assert!(!disk.is_locked(&path).unwrap() && !disk.exists(&path).unwrap(), "to ask makes nothing");
     let held = disk.lock(&path).unwrap();
     assert!(disk.exists(&path).unwrap());
+    assert!(disk.is_locked(&path).unwrap() && disk.is_locked(&path).unwrap());
     assert_eq!(refusal(disk.lock(&path)), ErrorKind::WouldBlock);
     let _other = disk.lock(&dir.join("other")).unwrap();
     drop(held);
+    assert!(!disk.is_locked(&path).unwrap());
     let again = disk.lock(&path).unwrap();
     assert_eq!(refusal(disk.lock(&path)), ErrorKind::WouldBlock);
     drop(again);

@@ -241,6 +241,13 @@ impl Disk for MemoryDisk {
         Ok(MemoryFile::handle(&self.shared, file))
     }
 
+    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let world = self.shared.world()?;
+        let (parent, name) = split(path)?;
+        let file = world.root.descend(&parent)?.file(name)?;
+        Ok(MemoryFile::reader(&self.shared, file))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut world = self.shared.world()?;
         let ((parent, from), (target, to)) = (split(from)?, split(to)?);
@@ -292,6 +299,11 @@ impl Disk for MemoryDisk {
             return Err(ErrorKind::WouldBlock.into());
         }
         Ok(Box::new(HeldLock { shared: Arc::clone(&self.shared), name }))
+    }
+
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        self.shared.powered()?;
+        Ok(self.shared.held().contains(&names(path)?.join("/")))
     }
 
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {

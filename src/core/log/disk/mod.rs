@@ -13,7 +13,11 @@ mod real;
 
 #[cfg(test)]
 mod behaviour;
+#[cfg(test)]
+mod counting;
 
+#[cfg(test)]
+pub(super) use counting::Counting;
 pub use memory::{EffectCounts, EntryChange, Fate, MemoryDisk, Unflushed, everything_kept, everything_lost, torn};
 pub use real::RealDisk;
 
@@ -41,6 +45,9 @@ pub trait Disk: Send + Sync + 'static {
     /// Opens a file that is there, for reading and writing.
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
 
+    /// Opens a file that is there, for reading only: nothing can be changed through it. Also where nothing may be written.
+    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>>;
+
     /// Gives a file another name in the same directory; a file of that name is replaced atomically and
     /// stays readable through open handles. Across directories it is refused with `InvalidInput`: two
     /// directories would have to be flushed, and no order of that is safe.
@@ -55,6 +62,10 @@ pub trait Disk: Send + Sync + 'static {
     /// Takes the exclusive lock on a file, which is made if missing and never removed. The lock is held
     /// until the returned value is dropped; `WouldBlock` when another holds it.
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>>;
+
+    /// Whether somebody holds the lock on a file; nobody holds one on a file that is not there. Changes nothing; but whoever
+    /// asks for the lock in the very moment in which this looks may be told that it is held.
+    fn is_locked(&self, path: &Path) -> io::Result<bool>;
 
     /// The bytes an unprivileged process may still fill on the file system of this directory.
     fn free_bytes(&self, dir: &Path) -> io::Result<u64>;

@@ -75,6 +75,15 @@ impl Disk for RealDisk {
         Ok(Arc::new(RealFile { file }))
     }
 
+    fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
+        let file = OpenOptions::new().read(true).open(path)?;
+        // The system opens a directory for reading too.
+        if file.metadata()?.is_dir() {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        Ok(Arc::new(RealFile { file }))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         if parent_of(from) != parent_of(to) {
             return Err(ErrorKind::InvalidInput.into());
@@ -101,6 +110,21 @@ impl Disk for RealDisk {
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         // The lock belongs to the open file description: closing it is letting go.
         Ok(Box::new(file))
+    }
+
+    fn is_locked(&self, path: &Path) -> io::Result<bool> {
+        let file = match OpenOptions::new().read(true).open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(error),
+        };
+        // There is no way to ask for a lock of this kind but to try. A shared one does not stand in the way of others who
+        // only ask, and is let go at once.
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared) {
+            Ok(()) => Ok(false),
+            Err(Errno::WOULDBLOCK) => Ok(true),
+            Err(error) => Err(error.into()),
+        }
     }
 
     fn free_bytes(&self, dir: &Path) -> io::Result<u64> {

@@ -3,10 +3,9 @@
 //! The file is zero-filled ahead, as the writer makes it; batches stand from the end of the header on.
 
 use super::*;
-use crate::core::log::codec::Configuration;
 use crate::core::log::disk::{Disk, MemoryDisk};
 use crate::core::log::frame::{BatchBuilder, BatchType, Place, seal_into};
-use crate::core::types::{CacheName, Epoch, Kind, Millis, SegmentNo, ShardId, ShardNo};
+use crate::core::types::{CacheName, Configuration, Epoch, Kind, Millis, SegmentNo, ShardId, ShardNo};
 use std::path::Path;
 
 const FILE_BYTES: usize = 16 * 1024;

@@ -1,7 +1,8 @@
-//! DEL and EXISTS.
+//! DEL, EXISTS, FLUSHALL and FLUSHDB.
 //!
 //! Promise: a key named twice is deleted once and counted twice by EXISTS, as in Redis. Must never know a socket.
 
+use crate::frontends::resp::args::eq_ignore_case;
 use crate::frontends::resp::command::{Call, CommandError};
 use crate::frontends::resp::error;
 
@@ -22,5 +23,19 @@ pub fn exists(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
         call.replies.hold(hold);
     }
     call.reply().integer(count);
+    Ok(())
+}
+
+/// FLUSHDB [ASYNC | SYNC] and FLUSHALL [ASYNC | SYNC]: there is one database, so they are the same. Every key goes with one
+/// record, so there is nothing to do later either.
+pub fn flush(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let word = call.arg(1);
+    let known = eq_ignore_case(word, b"ASYNC") || eq_ignore_case(word, b"SYNC");
+    if call.args.len() > 2 || (call.args.len() == 2 && !known) {
+        return Err(error::SYNTAX.into());
+    }
+    let hold = call.turn.clear()?;
+    call.reply().ok();
+    call.replies.hold(hold);
     Ok(())
 }

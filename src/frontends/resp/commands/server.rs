@@ -1,15 +1,11 @@
-//! The commands about the broker: COMMAND, CONFIG GET, DBSIZE, INFO.
+//! The commands about the broker: COMMAND, CONFIG GET, DBSIZE. INFO has a file of its own.
 //!
 //! Promise: what they tell is true; a setting Hearth has no counterpart of is not listed. Must never change anything.
-
-use std::fmt::Write as _;
-use std::sync::atomic::Ordering;
 
 use crate::core::log::FsyncPolicy;
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::args::eq_ignore_case;
 use crate::frontends::resp::command::{COMMANDS, Call, Command, CommandError, find, unknown_subcommand, wrong_arity};
-use crate::frontends::resp::commands::connection::REDIS_VERSION;
 use crate::frontends::resp::encode::Frame;
 use crate::frontends::resp::glob;
 
@@ -60,6 +56,7 @@ fn describe(command: &Command) -> Frame {
         "connection" => ("@connection", "@fast"),
         "string" => ("@string", if command.flags.contains(&"write") { "@write" } else { "@read" }),
         "generic" => ("@keyspace", if command.flags.contains(&"write") { "@write" } else { "@read" }),
+        "server" if command.flags.contains(&"write") => ("@keyspace", "@write"),
         _ => ("@slow", "@connection"),
     };
     Frame::Array(vec![
@@ -137,154 +134,24 @@ pub fn config(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 /// The settings that clients and tools ask for, by Redis's names.
 fn settings(session: &Session) -> Vec<(&'static str, String)> {
     let metrics = &session.metrics;
-    let policy = match metrics.policy {
+    let policy = match metrics.facts.policy {
         FsyncPolicy::Always => "always",
         FsyncPolicy::EverySec => "everysec",
         FsyncPolicy::Never => "no",
     };
-    let durable = if metrics.in_memory { "no" } else { "yes" };
+    let durable = if metrics.facts.in_memory { "no" } else { "yes" };
     [
         ("appendfsync", policy.to_owned()),
         ("appendonly", durable.to_owned()),
         ("databases", "1".to_owned()),
-        ("maxclients", metrics.max_clients.to_string()),
-        ("maxmemory", "0".to_owned()),
+        ("maxclients", metrics.facts.max_clients.to_string()),
+        ("maxmemory", metrics.facts.max_memory_bytes.to_string()),
         ("maxmemory-policy", "noeviction".to_owned()),
-        ("port", metrics.port.to_string()),
-        ("proto-max-bulk-len", metrics.max_value_bytes.to_string()),
+        ("port", metrics.facts.port.to_string()),
+        ("proto-max-bulk-len", metrics.facts.max_value_bytes.to_string()),
         ("protected-mode", "yes".to_owned()),
         ("save", String::new()),
         ("timeout", "0".to_owned()),
     ]
     .to_vec()
-}
-
-/// INFO [section …]
-pub fn info(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let all = ["all", "default", "everything"];
-    let asked: Vec<&[u8]> = call.args.iter().skip(1).collect();
-    let wants = |section: &str| {
-        asked.is_empty()
-            || asked.iter().any(|word| {
-                eq_ignore_case(word, section.as_bytes()) || all.iter().any(|name| eq_ignore_case(word, name.as_bytes()))
-            })
-    };
-    let mut out = String::new();
-    for (name, write) in SECTIONS {
-        if wants(name) {
-            let separator = if out.is_empty() { "" } else { "\r\n" };
-            let title = name[..1].to_ascii_uppercase() + &name[1..];
-            let _ = write!(out, "{separator}# {title}\r\n");
-            write(call.session, &mut out);
-        }
-    }
-    call.reply().frame(&Frame::Verbatim(out));
-    Ok(())
-}
-
-type Section = fn(&Session, &mut String);
-
-const SECTIONS: &[(&str, Section)] = &[
-    ("server", info_server),
-    ("clients", info_clients),
-    ("memory", info_memory),
-    ("persistence", info_persistence),
-    ("stats", info_stats),
-    ("replication", info_replication),
-    ("cluster", info_cluster),
-    ("keyspace", info_keyspace),
-];
-
-fn line(out: &mut String, name: &str, value: impl std::fmt::Display) {
-    let _ = write!(out, "{name}:{value}\r\n");
-}
-
-fn info_server(session: &Session, out: &mut String) {
-    let uptime = session.metrics.uptime_seconds();
-    line(out, "redis_version", REDIS_VERSION);
-    line(out, "hearth_version", env!("CARGO_PKG_VERSION"));
-    line(out, "hearth_format", crate::core::log::FORMAT);
-    line(out, "redis_mode", "standalone");
-    line(out, "os", format_args!("{} {}", std::env::consts::OS, std::env::consts::ARCH));
-    line(out, "arch_bits", usize::BITS);
-    line(out, "process_id", std::process::id());
-    line(out, "run_id", &session.metrics.run_id);
-    line(out, "tcp_port", session.metrics.port);
-    line(out, "uptime_in_seconds", uptime);
-    line(out, "uptime_in_days", uptime / 86_400);
-}
-
-fn info_clients(session: &Session, out: &mut String) {
-    line(out, "connected_clients", session.metrics.clients.load(Ordering::Relaxed));
-    line(out, "maxclients", session.metrics.max_clients);
-    line(out, "blocked_clients", 0);
-}
-
-fn info_memory(_session: &Session, out: &mut String) {
-    let memory = crate::memory::of_this_process();
-    line(out, "used_memory", memory.resident_bytes);
-    line(out, "used_memory_human", human(memory.resident_bytes));
-    line(out, "used_memory_rss", memory.resident_bytes);
-    line(out, "used_memory_peak", memory.peak_bytes);
-    line(out, "used_memory_peak_human", human(memory.peak_bytes));
-    line(out, "maxmemory", 0);
-    line(out, "maxmemory_policy", "noeviction");
-    line(out, "mem_fragmentation_ratio", "1.00");
-}
-
-fn human(bytes: u64) -> String {
-    const UNITS: [(&str, u64); 3] = [("G", 1 << 30), ("M", 1 << 20), ("K", 1 << 10)];
-    let fitting = UNITS.iter().find(|(_, size)| bytes >= *size);
-    fitting.map_or_else(|| format!("{bytes}B"), |(unit, size)| format!("{:.2}{unit}", bytes as f64 / *size as f64))
-}
-
-fn info_persistence(session: &Session, out: &mut String) {
-    let metrics = &session.metrics;
-    line(out, "loading", 0);
-    line(out, "async_loading", 0);
-    line(out, "rdb_bgsave_in_progress", 0);
-    line(out, "rdb_last_bgsave_status", "ok");
-    line(out, "aof_enabled", u8::from(!metrics.in_memory));
-    line(out, "aof_last_write_status", "ok");
-    line(out, "hearth_batches", metrics.of_drivers(|counts| &counts.batches));
-    line(out, "hearth_flushes", metrics.of_drivers(|counts| &counts.flushes));
-    line(out, "hearth_batch_bytes", metrics.of_drivers(|counts| &counts.bytes));
-}
-
-fn info_stats(session: &Session, out: &mut String) {
-    let metrics = &session.metrics;
-    let counters = [
-        ("total_connections_received", &metrics.total_connections),
-        ("total_commands_processed", &metrics.commands),
-        ("total_net_input_bytes", &metrics.input_bytes),
-        ("total_net_output_bytes", &metrics.output_bytes),
-        ("rejected_connections", &metrics.rejected_connections),
-        ("keyspace_hits", &metrics.keyspace_hits),
-        ("keyspace_misses", &metrics.keyspace_misses),
-        ("total_error_replies", &metrics.error_replies),
-    ];
-    for (name, counter) in counters {
-        line(out, name, counter.load(Ordering::Relaxed));
-    }
-    line(out, "instantaneous_ops_per_sec", metrics.commands_per_second());
-    line(out, "expired_keys", 0);
-    line(out, "evicted_keys", 0);
-}
-
-fn info_replication(session: &Session, out: &mut String) {
-    line(out, "role", "master");
-    line(out, "connected_slaves", 0);
-    line(out, "master_replid", &session.metrics.run_id);
-    line(out, "master_repl_offset", 0);
-}
-
-fn info_cluster(_session: &Session, out: &mut String) {
-    line(out, "cluster_enabled", 0);
-}
-
-fn info_keyspace(session: &Session, out: &mut String) {
-    let keys = session.cache.len();
-    if keys > 0 {
-        line(out, "db0", format_args!("keys={keys},expires={},avg_ttl=0", session.cache.expiring()));
-    }
 }

@@ -11,17 +11,31 @@ use super::gauge::Effect;
 use super::tree::Inode;
 use crate::core::log::disk::DiskFile;
 
+const EBADF: i32 = 9;
+const EINVAL: i32 = 22;
+
 /// The operating system's bound on positions and lengths.
 const MAX_LEN: u64 = i64::MAX as u64;
 
 pub(super) struct MemoryFile {
     shared: Arc<Shared>,
     inode: Arc<Inode>,
+    read_only: bool,
 }
 
 impl MemoryFile {
     pub(super) fn handle(shared: &Arc<Shared>, inode: &Arc<Inode>) -> Arc<dyn DiskFile> {
-        Arc::new(MemoryFile { shared: Arc::clone(shared), inode: Arc::clone(inode) })
+        Arc::new(MemoryFile { shared: Arc::clone(shared), inode: Arc::clone(inode), read_only: false })
+    }
+
+    pub(super) fn reader(shared: &Arc<Shared>, inode: &Arc<Inode>) -> Arc<dyn DiskFile> {
+        Arc::new(MemoryFile { shared: Arc::clone(shared), inode: Arc::clone(inode), read_only: true })
+    }
+
+    /// What the operating system says of a change through a descriptor that is open for reading: EBADF, or EINVAL for a
+    /// length.
+    fn writable(&self, code: i32) -> io::Result<()> {
+        if self.read_only { Err(io::Error::from_raw_os_error(code)) } else { Ok(()) }
     }
 }
 
@@ -39,6 +53,7 @@ impl DiskFile for MemoryFile {
         if bytes.is_empty() {
             return self.shared.powered();
         }
+        self.writable(EBADF)?;
         let end = position.checked_add(bytes.len() as u64);
         let mut world = self.shared.world()?;
         if end.is_none_or(|end| end > MAX_LEN) {
@@ -50,6 +65,7 @@ impl DiskFile for MemoryFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
+        self.writable(EINVAL)?;
         let mut world = self.shared.world()?;
         if len > MAX_LEN {
             return Err(ErrorKind::InvalidInput.into());
