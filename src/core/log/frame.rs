@@ -286,6 +286,12 @@ pub fn verify_records(header: &BatchHeader, bytes: &[u8], salt: u32) -> Result<(
     Ok(())
 }
 
+/// Where in a batch the record with this number begins, the records before it being sound.
+#[must_use]
+pub fn position_of(number: u32, bytes: &[u8]) -> usize {
+    (0..number).fold(BATCH_HEADER_BYTES, |at, _| record_extent(bytes, at).map_or(at, |body| body.end))
+}
+
 /// One record of a batch: its offset, where its frame begins in the batch, and its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framed<'a> {

@@ -137,6 +137,8 @@ pub fn is_zero_from(file: &dyn DiskFile, at: u64) -> io::Result<bool> {
 struct Fault {
     error: FrameError,
     length: Option<u32>,
+    /// Bytes of the batch that verified, and so reached the disk.
+    sound: usize,
 }
 
 fn read_batch<'w>(
@@ -147,13 +149,19 @@ fn read_batch<'w>(
     let head = window.bytes(at, BATCH_HEADER_BYTES)?;
     let header = match BatchHeader::read(head, salt) {
         Ok(header) => header,
-        Err(error) => return Ok(Err(Fault { error, length: None })),
+        Err(error) => return Ok(Err(Fault { error, length: None, sound: 0 })),
     };
     // The header's CRC has passed, and the window never reads beyond the file, so this length may be believed.
     let bytes = window.bytes(at, header.length as usize)?;
     Ok(match frame::verify_records(&header, bytes, salt) {
         Ok(()) => Ok((header, bytes)),
-        Err(error) => Err(Fault { error, length: Some(header.length) }),
+        Err(error) => {
+            let sound = match error {
+                FrameError::Record(number) => frame::position_of(number, bytes),
+                _ => 0,
+            };
+            Err(Fault { error, length: Some(header.length), sound })
+        }
     })
 }
 
@@ -173,7 +181,8 @@ fn describe_end(window: &mut Window<'_>, at: u64, salt: u32, fault: Fault) -> io
         return Ok(End::Unsound { may_be_torn: false, later_claim: None, what });
     }
     let extent = fault.length.unwrap_or(BATCH_HEADER_BYTES as u32);
-    let may_be_torn = window.has_zero_sector(at, u64::from(extent))?;
+    // Zeros in what verified were written as zeros: they prove nothing about what did not.
+    let may_be_torn = window.has_zero_sector(at + fault.sound as u64, u64::from(extent) - fault.sound as u64)?;
     let later_claim = newest_claim_after(window, at, salt)?;
     Ok(End::Unsound { may_be_torn, later_claim, what })
 }

@@ -73,11 +73,17 @@ impl Replayed {
     /// before the anchor knew.
     ///
     /// # Errors
-    /// [`OpenError::Damaged`] when the log is not what `node.toml` or its own trim says.
+    /// [`OpenError::Damaged`] when the log is not what `node.toml` or its own trim says, or holds a record of no shape this
+    /// build knows.
     pub fn judge(&self, id: &ShardId, dir: &Path, known: bool, survey: &Survey) -> Result<Option<LogStart>, OpenError> {
         let broken = |what: String| OpenError::Damaged { path: dir.to_owned(), at: 0, what };
         if known && survey.is_new() {
             return Err(broken(format!("{NODE_FILE} knows {id}, but there is no log in its directory")));
+        }
+        // Also what the group has yet to commit: a log that cannot be applied is refused while it is as it was.
+        for batch in &survey.uncommitted {
+            let found = FoundBatch { header: batch.header, location: batch.location, bytes: &batch.bytes };
+            decode(&found.header, found.bytes, found.location).map_err(damaged(dir, &found))?;
         }
         let unfinished = self.trim.as_ref().filter(|trim| trim.base_index > survey.first_index());
         let start = unfinished.map(|trim| {
