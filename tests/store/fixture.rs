@@ -12,7 +12,8 @@ use std::sync::Arc;
 use hearth::core::log::disk::{Disk, MemoryDisk, RealDisk};
 use hearth::core::log::{FORMAT, FsyncPolicy};
 use hearth::core::op::Expiry;
-use hearth::core::types::{Epoch, Millis};
+use hearth::core::shard::compact::Next;
+use hearth::core::types::{Epoch, Millis, SegmentNo};
 
 use crate::bed::{Bed, ROOT, START, World};
 use crate::model::{Ask, State};
@@ -22,6 +23,8 @@ use crate::writer::{delete, put, write_batch};
 pub const SEGMENT_BYTES: u32 = 4096;
 /// The two ways a fixture ends; the same run comes before.
 pub const ENDS: [&str; 2] = ["clean", "killed"];
+/// Far more steps than it takes to compact the run below.
+const MOST_STEPS: usize = 1_000;
 /// Everything of one fixture; the repository carries it for ever.
 const MAX_FIXTURE_BYTES: u64 = 100 * 1024;
 
@@ -134,6 +137,42 @@ impl Run<'_> {
         self.batch(&[delete(b"gone and back")]);
     }
 
+    /// Some keys, and then none.
+    fn cleared(&mut self) {
+        self.batch(&[put(b"plain", b"before the clear", Expiry::Never), put(b"cleared", b"too", Expiry::Never)]);
+        let holds = self.bed.turns().turn().clear().expect("room");
+        self.bed.driver.run_to_idle().expect("a sound disk");
+        assert_eq!(holds.len(), 1, "there was something to clear");
+        self.state.clear();
+    }
+
+    fn first_segment(&self) -> SegmentNo {
+        self.bed.shard.segments.first().expect("a segment").number
+    }
+
+    /// Carries and trims until the log is as small as it should be.
+    fn compacted(&mut self) {
+        let (first, before) = (self.first_segment(), self.bed.housekeeper.compactor().totals());
+        let mut next = self.bed.housekeeper.compact_step();
+        for _ in 0..MOST_STEPS {
+            next = match next {
+                Next::Idle => break,
+                Next::Read(order) => self.bed.housekeeper.read_done(order.run()),
+                Next::Again => self.bed.housekeeper.compact_step(),
+                Next::Settle(_) | Next::Room => {
+                    self.bed.driver.run_to_idle().expect("a sound disk");
+                    self.bed.housekeeper.compact_step()
+                }
+                Next::Failed(fault) => panic!("compaction met damage: {fault}"),
+            };
+        }
+        self.bed.driver.run_to_idle().expect("a sound disk");
+        assert!(matches!(next, Next::Idle), "it comes to an end");
+        let after = self.bed.housekeeper.compactor().totals();
+        assert!(after.trims > before.trims && self.first_segment() > first, "something was trimmed");
+        assert!(after.carried.records > before.carried.records, "something was carried");
+    }
+
     fn more(&mut self, fill: u8) {
         for round in 0..4 {
             self.batch(&[
@@ -152,12 +191,16 @@ fn write_directory(root: &Path, end: &str) -> String {
     let world = World::new(FsyncPolicy::Always, SEGMENT_BYTES);
     let bed = world.open_in(Arc::new(RealDisk), root).expect("a new store");
     let mut run = Run { world: &world, root, bed, state: State::new() };
+    run.cleared();
     run.everything_there_is();
     run.stop_cleanly();
     let mut run = run.restarted();
-    run.more(b'a');
+    [b'a', b'e', b'i', b'm', b'q'].into_iter().for_each(|fill| run.more(fill));
+    run.compacted();
     let mut run = run.restarted();
-    run.more(b'q');
+    run.more(b'u');
+    run.compacted();
+    run.more(b'y');
     if end == "clean" {
         run.stop_cleanly();
     }

@@ -9,6 +9,7 @@ use hearth::core::error::OpenError;
 use hearth::core::log::FORMAT;
 use hearth::core::log::disk::{Disk, MemoryDisk};
 use hearth::core::log::frame::{BATCH_HEADER_BYTES, BatchType, Place, RECORD_HEADER_BYTES, seal_into};
+use hearth::core::types::SegmentNo;
 use hearth::server::ServerError;
 
 use crate::bed::{Bed, ROOT, bytes_of, segment_files};
@@ -22,6 +23,8 @@ const ANCHOR_CRC_AT: usize = 12;
 const SEGMENT_CRC_AT: usize = 16;
 const FORMAT_AT: usize = 8;
 const OTHER_FORMATS: [u32; 3] = [0, FORMAT + 1, u32::MAX];
+/// From this format on compaction had trimmed the frozen log.
+const FIRST_WITH_TRIMS: u32 = 2;
 const EXIT_DAMAGED: u8 = 7;
 const EXIT_OTHER_FORMAT: u8 = 8;
 
@@ -45,10 +48,13 @@ fn every_frozen_directory_opens_with_everything_in_it_and_takes_more() {
             let what = format!("format {format}, {end}");
             let world = world_after_the_run().with_disk(copied(format, end));
             assert!(segment_files(&world.disk).len() >= 4, "{what}: several segments");
+            let trimmed = segment_files(&world.disk)[0].0 > SegmentNo(1);
+            assert_eq!(trimmed, format >= FIRST_WITH_TRIMS, "{what}: where the log begins");
             let mut bed = world.open().unwrap_or_else(|error| panic!("{what}: {error}"));
             let contents = bed.contents().expect("readable");
             assert_eq!(render(bed.report.epoch, next_offset_before(&bed), &contents), expected(format), "{what}");
             assert_eq!(bed.report.unclean, end == "killed", "{what}");
+            assert_eq!(formats_written(&world.disk), [FORMAT; 3], "{what}: no older build opens it from here on");
             assert_eq!((bed.report.created, bed.report.new_epoch, bed.report.cut), (false, false, None), "{what}");
             for (key, held) in &contents {
                 assert_eq!(bed.get(key).expect("readable").as_ref(), Some(&held.value), "{what}");
@@ -68,6 +74,18 @@ fn every_frozen_directory_opens_with_everything_in_it_and_takes_more() {
     }
     println!("{opened} frozen directories opened");
     assert!(opened >= 2);
+}
+
+/// The formats that `node.toml` and the two places of the anchor name.
+fn formats_written(disk: &MemoryDisk) -> [u32; 3] {
+    let node = String::from_utf8(bytes_of(disk, &Path::new(ROOT).join("node.toml"))).expect("text");
+    let line = node.lines().find_map(|line| line.strip_prefix("format = "));
+    let anchor = layout(disk).anchor_bytes;
+    let in_anchor = ANCHOR_PLACES.map(|place| {
+        let number = &anchor[place + FORMAT_AT..place + FORMAT_AT + 4];
+        u32::from_le_bytes(number.try_into().expect("four bytes"))
+    });
+    [line.and_then(|line| line.parse().ok()).expect("a number"), in_anchor[0], in_anchor[1]]
 }
 
 /// Changes a copy of this build's frozen directory, expects that it is refused twice in the same words with nothing
@@ -242,9 +260,7 @@ fn a_sound_record_of_an_unknown_version_or_operation_is_refused_where_it_stands(
     let (mut data, mut control) = (0, 0);
     for end in ENDS {
         let layout = layout(&copied(FORMAT, end));
-        // After a kill nothing says yet that the last batch is committed; see the test below.
-        let known = layout.batches.len() - usize::from(end == "killed");
-        for (number, batch) in layout.batches.iter().take(known).enumerate() {
+        for (number, batch) in layout.batches.iter().enumerate() {
             for (at, byte) in UNKNOWN {
                 refused_at(end, number, NOT_KNOWN, |layout, batch| with_body_byte(layout, batch, at, byte));
             }
@@ -258,10 +274,8 @@ fn a_sound_record_of_an_unknown_version_or_operation_is_refused_where_it_stands(
     assert!(data > 100 && control > 10);
 }
 
-// The log is repaired, a vote is noted and a generation begun before the last batch is looked into; then opening refuses,
-// and says that nothing was changed. Each try adds another segment. All records should be understood before any change.
+// Nothing says yet that the last batch is committed, and the log would go on in a new segment with a generation of its own.
 #[test]
-#[ignore = "a fault that is known: records of batches not known to be committed are read after the repair"]
 fn an_unknown_record_at_the_end_of_a_killed_log_is_refused_with_nothing_changed() {
     let last = layout(&copied(FORMAT, "killed")).batches.len() - 1;
     for (at, byte) in UNKNOWN {

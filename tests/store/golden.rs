@@ -5,16 +5,16 @@
 
 use std::path::Path;
 
-use hearth::core::log::anchor::{ANCHOR_FILE, Anchor, AnchorRead};
-use hearth::core::log::codec::Configuration;
+use hearth::core::log::anchor::{ANCHOR_FILE, Anchor, AnchorRead, AnchorState};
 use hearth::core::log::disk::{Disk, MemoryDisk};
 use hearth::core::log::frame::{BatchBuilder, BatchHeader, BatchType, Place, records, seal_into, verify_records};
 use hearth::core::log::segment::{HeaderRead, SegmentHeader};
 use hearth::core::log::{FORMAT, FsyncPolicy};
 use hearth::core::record::cache::CacheRecord;
-use hearth::core::record::control::ControlRecord;
+use hearth::core::record::control::{ControlRecord, Trim};
 use hearth::core::types::{
-    CacheName, Epoch, Generation, Index, Kind, Millis, Offset, ReplicaId, Revision, SegmentNo, ShardId, ShardNo,
+    CacheName, Configuration, Epoch, Generation, Index, Kind, Millis, Offset, ReplicaId, Revision, SegmentNo, ShardId,
+    ShardNo,
 };
 
 use crate::bed::bytes_of;
@@ -26,9 +26,12 @@ const SALT: u32 = 0xa1b2_c3d4;
 const EPOCH: Epoch = Epoch(0x1122_3344_5566_7788);
 
 /// Segment headers by format.
-const SEGMENT_HEADERS: &[(u32, &str)] = &[(1, SEGMENT_HEADER_1)];
+const SEGMENT_HEADERS: &[(u32, &str)] = &[(1, SEGMENT_HEADER_1), (2, SEGMENT_HEADER_2)];
 /// Places of the anchor by format.
-const ANCHORS: &[(u32, &str)] = &[(1, ANCHOR_1)];
+const ANCHORS: &[(u32, &str)] = &[(1, ANCHOR_1), (2, ANCHOR_2)];
+/// The first segment and the expiry clock that they name; format 1 knew neither.
+const STARTS_AND_CLOCKS: [(SegmentNo, Millis); 2] =
+    [(SegmentNo(0), Millis(0)), (SegmentNo(11), Millis(1_700_000_000_789))];
 
 /// A segment header of format 1.
 const SEGMENT_HEADER_1: &str = "
@@ -88,6 +91,46 @@ const EPOCH_1: &str = "
     040: 0a 00 00 00 ef c3 c0 eb 01 01 88 77 66 55 44 33
     050: 22 11 00 00 00 00 00 00 00 00 00 00 00 00 00 00
 ";
+/// A segment header of format 2.
+const SEGMENT_HEADER_2: &str = "
+    000: 48 45 41 52 54 48 53 47 02 00 00 00 00 00 00 00
+    010: f4 c4 53 41 d4 c3 b2 a1 0c 00 00 00 00 00 00 00
+    020: 88 77 66 55 44 33 22 11 64 00 00 00 00 00 00 00
+    030: 09 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00
+    040: 08 00 00 00 00 00 00 00 7b 68 e5 cf 8b 01 00 00
+    050: 03 00 00 00 01 15 03 01 00 00 00 00 00 00 00 00
+    060: 01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00
+    070: 03 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00
+    0e0: 74 65 6e 61 6e 74 2f 6e 61 6d 65 73 70 61 63 65
+    0f0: 2f 6e 61 6d 65 00 00 00 00 00 00 00 00 00 00 00
+";
+/// A place of the anchor of format 2: it also names the first segment of a trimmed log, and the expiry clock.
+const ANCHOR_2: &str = "
+    000: 48 45 41 52 54 48 41 4e 02 00 00 00 62 ed 65 b4
+    010: 01 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00
+    020: 07 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00
+    030: 88 77 66 55 44 33 22 11 64 00 00 00 00 00 00 00
+    040: 09 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00
+    050: 08 00 00 00 00 00 00 00 28 00 00 00 00 00 00 00
+    060: 32 00 00 00 00 00 00 00 83 00 00 00 00 00 00 00
+    070: 01 02 03 01 00 00 00 00 00 00 00 00 00 00 00 00
+    080: 01 00 00 00 00 00 00 00 02 00 00 00 00 00 00 00
+    090: 03 00 00 00 00 00 00 00 04 00 00 00 00 00 00 00
+    100: 0c 00 00 00 00 00 00 00 0b 00 00 00 00 00 00 00
+    110: 15 6b e5 cf 8b 01 00 00 00 00 00 00 00 00 00 00
+";
+/// A trim, which format 2 brought.
+const TRIM_2: &str = "
+    000: 52 18 e2 37 98 00 00 00 02 00 00 00 01 00 00 00
+    010: 0c 00 00 00 00 00 00 00 03 00 00 00 00 00 00 00
+    020: 6a 00 00 00 00 00 00 00 c8 69 e5 cf 8b 01 00 00
+    030: 0b 00 00 00 00 00 00 00 0a 00 00 00 00 00 00 00
+    040: 4c 00 00 00 58 b6 4f 0e 01 02 64 00 00 00 00 00
+    050: 00 00 09 00 00 00 00 00 00 00 02 00 00 00 00 00
+    060: 00 00 88 77 66 55 44 33 22 11 08 00 00 00 00 00
+    070: 00 00 03 01 01 00 00 00 00 00 00 00 02 00 00 00
+    080: 00 00 00 00 03 00 00 00 00 00 00 00 04 00 00 00
+";
 
 /// A sector from lines of an offset and 16 bytes; lines that are left out are zeros.
 fn sector(text: &str) -> [u8; SECTOR] {
@@ -135,9 +178,9 @@ fn a_segment_header_of_every_format_is_read_and_this_builds_is_written_to_the_by
     assert_eq!(expected.encode(), of_this_format(SEGMENT_HEADERS));
 }
 
-fn anchor_of(disk: &MemoryDisk, dir: &Path) -> Anchor {
-    match Anchor::open(disk, dir).expect("a sound disk") {
-        AnchorRead::Sound(anchor) => anchor,
+fn anchor_of(disk: &MemoryDisk, dir: &Path) -> AnchorState {
+    match Anchor::read(disk, dir).expect("a sound disk") {
+        AnchorRead::Sound(state) => state,
         _ => panic!("the anchor is sound"),
     }
 }
@@ -147,21 +190,23 @@ fn an_anchor_of_every_format_is_read_and_this_builds_is_written_to_the_byte() {
     let (disk, dir) = (MemoryDisk::new(), Path::new("/shard"));
     disk.create_dir(dir).expect("a sound disk");
     let file = disk.create(&dir.join(ANCHOR_FILE)).expect("a sound disk");
-    for (format, text) in ANCHORS {
+    for ((format, text), start_and_clock) in ANCHORS.iter().zip(STARTS_AND_CLOCKS) {
         file.write_at(FIRST_PLACE, &sector(text)).expect("a sound disk");
-        let state = anchor_of(&disk, dir).state().clone();
+        let state = anchor_of(&disk, dir);
         let numbers = [state.replica.0, state.generation.0, state.epoch.0, state.newest_segment.0];
         assert_eq!(numbers, [3, 7, EPOCH.0, 12], "format {format}");
         assert_eq!(state.vote, Some(ReplicaId(2)), "format {format}");
-        let base = (state.base_offset, state.base_index, state.base_generation);
+        let start = &state.start;
+        let base = (start.offset, start.index, start.generation);
         assert_eq!(base, (Offset(100), Index(9), Generation(2)), "format {format}");
-        let configuration = (state.configuration, state.configuration_index);
-        assert_eq!(configuration, (header().configuration, Index(8)), "format {format}");
+        let configuration = (&start.configuration, start.configuration_index);
+        assert_eq!(configuration, (&header().configuration, Index(8)), "format {format}");
+        assert_eq!((start.segment, state.clock), start_and_clock, "format {format}");
         let flushed = (state.commit_floor, state.flushed, state.flushed_next_offset);
         assert_eq!(flushed, (Index(40), Index(50), Offset(131)), "format {format}");
         assert_eq!((state.clean_stop, state.policy), (true, FsyncPolicy::EverySec), "format {format}");
     }
-    let state = anchor_of(&disk, dir).state().clone();
+    let state = anchor_of(&disk, dir);
     drop(Anchor::create(&disk, dir, state).expect("a sound disk"));
     let bytes = bytes_of(&disk, &dir.join(ANCHOR_FILE));
     assert_eq!(bytes[FIRST_PLACE as usize..][..SECTOR], of_this_format(ANCHORS));
@@ -225,16 +270,24 @@ fn a_data_batch_and_its_four_kinds_of_records_are_read_and_written_to_the_byte()
     assert_eq!(written(&bodies, BatchType::Data, 9), sector(DATA_BATCH_1));
 }
 
+fn trim() -> Trim {
+    let SegmentHeader { base_offset, base_index, previous_generation, configuration, configuration_index, .. } =
+        header();
+    let base_generation = previous_generation;
+    Trim { base_offset, base_index, base_generation, epoch: EPOCH, configuration, configuration_index }
+}
+
 #[test]
 fn control_batches_are_read_and_written_to_the_byte() {
     let kinds = [
         (GENERATION_START_1, 10, 104, ControlRecord::GenerationStart),
         (EPOCH_1, 11, 105, ControlRecord::Epoch(EPOCH)),
+        (TRIM_2, 12, 106, ControlRecord::Trim(trim())),
     ];
     for (text, index, offset, record) in kinds {
         let bodies = batch(text, BatchType::Control, index, offset);
         let [(_, body)] = &bodies[..] else { panic!("a control batch has one record: {bodies:?}") };
-        assert_eq!(ControlRecord::decode(body), Ok(record));
+        assert_eq!(ControlRecord::decode(body).as_ref(), Ok(&record));
         let mut encoded = Vec::new();
         record.encode(&mut encoded);
         assert_eq!(encoded, *body, "{record:?}");

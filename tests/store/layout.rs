@@ -27,13 +27,17 @@ pub struct Standing {
     pub file: usize,
     pub at: usize,
     pub header: BatchHeader,
-    /// Where its last record ends and its padding begins, in bytes from where it begins.
-    pub records_end: usize,
+    /// Where each of its records ends, in bytes from where it begins; the last one's end is where its padding begins.
+    pub record_ends: Vec<usize>,
     /// Its record, if it is a control batch.
     pub control: Option<ControlRecord>,
 }
 
 impl Standing {
+    pub fn records_end(&self) -> usize {
+        self.record_ends.last().copied().unwrap_or_default()
+    }
+
     pub fn extent(&self) -> std::ops::Range<usize> {
         self.at..self.at + self.header.length as usize
     }
@@ -73,8 +77,8 @@ pub fn layout(disk: &MemoryDisk) -> Layout {
         while let Ok(found) = BatchHeader::read(bytes.get(at..at + BATCH_HEADER_BYTES).unwrap_or_default(), header.salt)
         {
             let batch = &bytes[at..];
-            let records_end = records(&found, batch).last().map_or(0, |record| record.position + record.length());
-            layout.batches.push(Standing { file, at, header: found, records_end, control: control_of(&found, batch) });
+            let record_ends = records(&found, batch).map(|record| record.position + record.length()).collect();
+            layout.batches.push(Standing { file, at, header: found, record_ends, control: control_of(&found, batch) });
             at += found.length as usize;
         }
         assert!(bytes[at.min(bytes.len())..].iter().all(|&byte| byte == 0), "{} ends with zeros", path.display());

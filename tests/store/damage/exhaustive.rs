@@ -200,7 +200,7 @@ fn exhaust_all(shape: Shape, sizes: &[usize]) {
             let mut counts = Counts::default();
             for (number, size) in sizes.iter().enumerate() {
                 let turn = number + stop as usize * POLICIES.len() + policy as usize;
-                if number < 2 || turn.is_multiple_of(4) || thorough() {
+                if number < 2 || turn.is_multiple_of(6) || thorough() {
                     counts = counts.and(exhaust(&subject(shape, *size, policy, stop)));
                 }
             }
@@ -345,13 +345,27 @@ fn a_log_of_a_mebibyte_is_repaired_or_refused_exactly_as_the_table_says() {
 // The zeros stand in a record whose CRC passes, so they are what was written, and the record behind them shows no lost
 // sector: this is no write that was not finished. Only sectors from the first unsound record on prove anything.
 #[test]
-#[ignore = "a weakness that is known: a written sector of zeros anywhere in a batch passes for one that was lost"]
 fn zeros_in_a_sound_record_do_not_make_the_damaged_one_behind_it_a_torn_one() {
     let batch = vec![put(b"zeros", &[0; 1200], Expiry::Never), put(b"key", b"value", Expiry::Never)];
     let subject = subject_of(Shape::AllInOneBatch, &[batch], 8192, FsyncPolicy::Always, Stop::Killed);
     let last = subject.layout.batches.last().expect("a batch");
-    let (file, at) = (last.file, last.at + last.records_end - 1);
+    let (file, at) = (last.file, last.at + last.records_end() - 1);
     let left = done_to(&subject, &[Damage::Flip { file, at, bit: 0 }]);
+    let opened = subject.world.with_disk(damaged(&subject, &left)).open();
+    assert!(opened.is_err(), "a flushed batch was cut off: {:?}", opened.map(|bed| bed.report));
+}
+
+// The sector holds the batch's sound header, so it reached the disk, and the record in it with it: by the assumption about
+// disks this is no write that was not finished. A sector proves a torn write only if all that the batch has in it is zeros.
+#[test]
+#[ignore = "a weakness that is known: zeros behind the last sound byte of a sector pass for a sector that was lost"]
+fn zeros_behind_a_sound_header_in_the_same_sector_do_not_make_a_torn_write() {
+    let batch = vec![put(b"key", b"value", Expiry::Never)];
+    let subject = subject_of(Shape::AllInOneBatch, &[batch], 8192, FsyncPolicy::Always, Stop::Killed);
+    let last = subject.layout.batches.last().expect("a batch");
+    let (file, from, to) = (last.file, last.at + BATCH_HEADER_BYTES, last.extent().end);
+    assert_eq!(last.at / SECTOR, (to - 1) / SECTOR, "all of the batch is in one sector");
+    let left = done_to(&subject, &[Damage::Zeros { file, from, to }]);
     let opened = subject.world.with_disk(damaged(&subject, &left)).open();
     assert!(opened.is_err(), "a flushed batch was cut off: {:?}", opened.map(|bed| bed.report));
 }

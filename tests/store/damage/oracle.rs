@@ -154,6 +154,18 @@ fn shows_a_lost_sector(left: &[u8], from: usize, to: usize) -> bool {
     false
 }
 
+/// How many bytes of a batch that is not as it was written are: up to its first unsound record. Of one that the file cuts
+/// short, or without its header, none are known to be.
+fn reached_the_disk(batch: &Standing, left: &[u8], intact: impl Fn(std::ops::Range<usize>) -> bool) -> usize {
+    if left.len() < batch.extent().end || !intact(batch.at..batch.at + BATCH_HEADER_BYTES) {
+        return 0;
+    }
+    let starts = std::iter::once(BATCH_HEADER_BYTES).chain(batch.record_ends.iter().copied());
+    let mut records = starts.zip(&batch.record_ends);
+    let unsound = records.find(|(start, end)| !intact(batch.at + start..batch.at + **end));
+    unsound.map_or(batch.records_end(), |(start, _)| start)
+}
+
 /// What a walk over the batches of one file found.
 struct Walk {
     /// The first batch that is not as it was written, as a place in the layout; or the first of the next file.
@@ -184,8 +196,9 @@ fn walk(subject: &Subject, file: usize, left: &[u8], first: usize) -> Walk {
         _ => BATCH_HEADER_BYTES,
     };
     // What stands in the padding of records that are all there was written by nobody.
-    let padded = |hit: &&Standing| intact(hit.at..hit.at + hit.records_end) && left.len() >= hit.extent().end;
-    let torn = unsound && !hit.as_ref().is_some_and(padded) && shows_a_lost_sector(left, at, at + length);
+    let padded = |hit: &&Standing| intact(hit.at..hit.at + hit.records_end()) && left.len() >= hit.extent().end;
+    let reached = hit.map_or(0, |hit| reached_the_disk(hit, left, intact));
+    let torn = unsound && !hit.as_ref().is_some_and(padded) && shows_a_lost_sector(left, at + reached, at + length);
     let behind = batches.iter().skip(next + 1).take_while(|batch| batch.file == file);
     let claims = behind.filter(|batch| intact(header_of(batch.at))).map(|batch| batch.header.durable.0);
     Walk { next, at, unsound, torn, claim_behind: claims.max().unwrap_or(0) }
