@@ -14,6 +14,7 @@ use hearth::core::log::disk::{Disk, MemoryDisk};
 use hearth::core::log::frame::{BATCH_HEADER_BYTES, records};
 use hearth::core::log::segment::SEGMENT_HEADER_BYTES;
 use hearth::core::op::Expiry;
+use hearth::core::types::SegmentNo;
 
 use super::oracle::{Damage, Left, Notes, done_to, verdict};
 use super::subject::{Shape, Stop, Subject, subject, subject_of};
@@ -243,6 +244,20 @@ fn logs_of_mixed_sizes_are_repaired_or_refused_exactly_as_the_table_says() {
 #[test]
 fn logs_of_several_segments_are_repaired_or_refused_exactly_as_the_table_says() {
     exhaust_all(Shape::SeveralSegments, &sizes(&[9, 18, 31, 48, 64], 5));
+}
+
+#[test]
+fn trimmed_logs_are_repaired_or_refused_exactly_as_the_table_says() {
+    let mut total = Counts::default();
+    for stop in STOPS {
+        let subject = subject(Shape::Trimmed, 80, FsyncPolicy::Always, stop);
+        assert!(subject.first_segment() > SegmentNo(1), "{}: it was trimmed", subject.name);
+        let counts = exhaust(&subject);
+        println!("{}, from segment {}: {counts:?}", subject.name, subject.first_segment().0);
+        total = total.and(counts);
+    }
+    println!("trimmed: {total:?}");
+    assert_each_occurred(&total);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The logs that are damaged: 1 to 64 records in four shapes, stopped in three ways, under each fsync policy.
+//! The logs that are damaged: 1 to 80 records in five shapes, stopped in three ways, under each fsync policy.
 //!
 //! Promise: beside the log it is known, from what was done and not from what was found, which batches were flushed, how far
 //! the anchor notes that, and what the log holds after each of its batches. Must never know how a log is opened.
@@ -13,7 +13,7 @@ use hearth::core::types::{Epoch, Index, Offset, SegmentNo};
 use crate::bed::{Bed, World, policy_name, segment_files, shard_dir};
 use crate::layout::{Layout, Standing, anchor_state, layout};
 use crate::model::{Ask, State};
-use crate::writer::{delete, put, write_batch};
+use crate::writer::{compact, delete, put, write_batch};
 
 /// How the records of a log stand in batches and segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +24,8 @@ pub enum Shape {
     MixedSizes,
     /// The same over several small segments, with a clean stop and a kill on the way.
     SeveralSegments,
+    /// Several small segments, of which compaction has trimmed the first away before the last records were written.
+    Trimmed,
 }
 
 /// How the last process ended.
@@ -59,7 +61,7 @@ impl Shape {
         match self {
             Self::OneRecordABatch | Self::AllInOneBatch => 16 * 1024,
             Self::MixedSizes => 32 * 1024,
-            Self::SeveralSegments => 4096,
+            Self::SeveralSegments | Self::Trimmed => 4096,
         }
     }
 
@@ -73,6 +75,10 @@ impl Shape {
             Self::AllInOneBatch => vec![(1..=records).map(small).collect()],
             Self::MixedSizes => mixed(records, &[0, 3, 600, 40, 1100, 513, 8, 17, 250, 1500]),
             Self::SeveralSegments => mixed(records, &[120, 0, 460, 31, 512, 8]),
+            Self::Trimmed => {
+                let stays = vec![put(b"stays", &[7; 300], Expiry::Never)];
+                std::iter::once(stays).chain(mixed(records - 1, &[600, 0, 460, 350, 31, 512])).collect()
+            }
         }
     }
 }
@@ -142,6 +148,13 @@ impl Writing {
         }
     }
 
+    /// A trim flushes, and notes, everything before it.
+    fn compacted(&mut self) {
+        compact(&mut self.bed);
+        self.flushed_below.push(self.end());
+        self.noted_below = self.end();
+    }
+
     fn close(&mut self) {
         self.bed.driver.close().expect("a sound disk");
         self.flushed_below.push(self.end());
@@ -174,6 +187,9 @@ pub fn subject_of(shape: Shape, batches: &[Vec<Ask>], segment_bytes: u32, policy
         }
         if shape == Shape::SeveralSegments && number == batches.len() * 2 / 3 {
             writing = writing.restarted();
+        }
+        if shape == Shape::Trimmed && number == batches.len() * 5 / 6 {
+            writing.compacted();
         }
         writing.batch(asks);
     }
@@ -265,6 +281,10 @@ impl Subject {
         self.layout = layout(&self.image);
         self.name += ", with a spare";
         self
+    }
+
+    pub fn first_segment(&self) -> SegmentNo {
+        segment_files(&self.image).first().expect("a segment").0
     }
 
     /// The last file that was begun.

@@ -215,6 +215,8 @@ impl Trial<'_> {
         let known = before.batches.iter().filter(|batch| batch.header.index.0 <= committed);
         let named = known.rev().find_map(|batch| match &batch.control {
             Some(ControlRecord::Epoch(epoch)) => Some(*epoch),
+            // The record that named it may be gone.
+            Some(ControlRecord::Trim(trim)) => Some(trim.epoch),
             _ => None,
         });
         let mut due = vec![ControlRecord::GenerationStart];
