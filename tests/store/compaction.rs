@@ -29,7 +29,7 @@ use player::Player;
 
 const CASES: u32 = 512;
 
-const EVENTS: [&str; 36] = [
+const EVENTS: [&str; 37] = [
     "rolls",
     "reads",
     "passes",
@@ -51,6 +51,7 @@ const EVENTS: [&str; 36] = [
     "conditions that failed",
     "writes that wrote nothing",
     "turns that waited for room",
+    "turns that waited for compaction",
     "puts refused below the floor",
     "puts refused over the bound on data",
     "writes refused without room",

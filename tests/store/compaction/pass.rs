@@ -186,8 +186,6 @@ impl Player {
             match self.compact_step() {
                 StepTaken::Idle => return Ok(()),
                 StepTaken::Again => {}
-                // Without room there may be nothing that a driver can do.
-                StepTaken::Wait if self.shortage == Shortage::Allocated => return Ok(()),
                 StepTaken::Wait => self.drive()?,
             }
         }

@@ -303,6 +303,7 @@ impl Player {
 
     fn run_short(&mut self, of: Shortage) {
         let reserves = self.reserves;
+        let segment_bytes = self.world.options.segment_bytes.map_or(0, u64::from);
         let bed = self.bed_mut();
         bed.shard.machine().space().max_data_bytes = 0;
         bed.shard.machine().space().allocated = None;
@@ -319,7 +320,7 @@ impl Player {
                     spare_bytes: 0,
                     coming_bytes: 0,
                     spare_may_come: false,
-                    segment_bytes: 0,
+                    segment_bytes,
                 };
                 bed.shard.machine().space().allocated = Some(none);
             }

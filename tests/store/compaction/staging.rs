@@ -25,6 +25,10 @@ impl Player {
             }
             self.seen().count("turns that waited for room", 1);
             self.drive()?;
+            if self.bed().shard.machine().space().is_overdue {
+                self.seen().count("turns that waited for compaction", 1);
+                self.compact()?;
+            }
         }
         panic!("there never is room for {rest:?}");
     }
