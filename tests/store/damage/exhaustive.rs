@@ -375,7 +375,6 @@ fn zeros_in_a_sound_record_do_not_make_the_damaged_one_behind_it_a_torn_one() {
 // The sector holds the batch's sound header, so it reached the disk, and the record in it with it: by the assumption about
 // disks this is no write that was not finished. A sector proves a torn write only if all that the batch has in it is zeros.
 #[test]
-#[ignore = "a weakness that is known: zeros behind the last sound byte of a sector pass for a sector that was lost"]
 fn zeros_behind_a_sound_header_in_the_same_sector_do_not_make_a_torn_write() {
     let batch = vec![put(b"key", b"value", Expiry::Never)];
     let subject = subject_of(Shape::AllInOneBatch, &[batch], 8192, FsyncPolicy::Always, Stop::Killed);

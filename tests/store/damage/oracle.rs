@@ -198,7 +198,9 @@ fn walk(subject: &Subject, file: usize, left: &[u8], first: usize) -> Walk {
     // What stands in the padding of records that are all there was written by nobody.
     let padded = |hit: &&Standing| intact(hit.at..hit.at + hit.records_end()) && left.len() >= hit.extent().end;
     let reached = hit.map_or(0, |hit| reached_the_disk(hit, left, intact));
-    let torn = unsound && !hit.as_ref().is_some_and(padded) && shows_a_lost_sector(left, at + reached, at + length);
+    // A sector that holds something unsound was lost only if all that the batch has in it is zeros.
+    let from = ((at + reached) / SECTOR * SECTOR).max(at);
+    let torn = unsound && !hit.as_ref().is_some_and(padded) && shows_a_lost_sector(left, from, at + length);
     let behind = batches.iter().skip(next + 1).take_while(|batch| batch.file == file);
     let claims = behind.filter(|batch| intact(header_of(batch.at))).map(|batch| batch.header.durable.0);
     Walk { next, at, unsound, torn, claim_behind: claims.max().unwrap_or(0) }
