@@ -26,3 +26,4 @@ mod group_commit;
 mod inspect;
 mod kill;
 mod power_cut;
+mod values;

@@ -69,7 +69,7 @@ impl Index {
     /// Removes the entry of `key` if it is still the record at `offset` and has lapsed by `now`; whether it did.
     pub fn drop_lapsed(&self, key: &[u8], offset: Offset, now: Millis) -> bool {
         let mut map = self.write();
-        let lapsed = map.get(key).is_some_and(|entry| entry.offset == offset && entry.expires_at.has_lapsed(now));
+        let lapsed = map.get(key).is_some_and(|entry| entry.expires_at.has_lapsed(now));
         lapsed && map.slot_of(key).is_some_and(|id| map.sweep_out(id, offset, now).is_some())
     }
 }
