@@ -7,7 +7,10 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 
-use crate::core::limits::{DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, HIGHEST_MAX_VALUE_BYTES};
+use crate::core::limits::{
+    DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, HIGHEST_MAX_VALUE_BYTES, LEAST_MEMORY_SEGMENTS,
+    segment_bytes_in_memory,
+};
 use crate::core::log::FsyncPolicy;
 use crate::core::shard::driver::FlushPlace;
 
@@ -73,6 +76,22 @@ pub struct Config {
 }
 
 impl Config {
+    /// Why these settings cannot go together.
+    ///
+    /// # Errors
+    /// The reason, as a sentence.
+    pub fn check(&self) -> Result<(), String> {
+        let least = LEAST_MEMORY_SEGMENTS * u64::from(segment_bytes_in_memory(self.max_value as usize));
+        if self.memory && self.max_memory > 0 && self.max_memory < least {
+            return Err(format!(
+                "with --memory and --max-value {}, --max-memory must be at least {least}: the log needs six segments of twice \
+                 the longest value; a smaller --max-value needs less",
+                self.max_value
+            ));
+        }
+        Ok(())
+    }
+
     /// Bytes of values kept in memory. They are not given back when memory is short, so without a word from the operator they
     /// take only a part of what there may be.
     #[must_use]

@@ -4,7 +4,7 @@ use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use hearth::cli::inspect::Inspect;
 use hearth::cli::{Cli, Command};
 use hearth::config::Config;
@@ -22,6 +22,9 @@ fn main() -> ExitCode {
     let Cli { serve: config, command } = Cli::parse();
     if let Some(Command::Inspect(asked)) = command {
         return inspect(&asked);
+    }
+    if let Err(reason) = config.check() {
+        Cli::command().error(clap::error::ErrorKind::ArgumentConflict, reason).exit();
     }
     let colours = std::io::stderr().is_terminal();
     tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(colours).with_target(false).init();

@@ -19,7 +19,7 @@ use crate::core::api::Cache;
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::entropy::Entropy;
 use crate::core::error::OpenError;
-use crate::core::limits::FAILED_FLUSH_GRACE_MS;
+use crate::core::limits::{FAILED_FLUSH_GRACE_MS, segment_bytes_in_memory};
 use crate::core::log::FsyncPolicy;
 use crate::core::log::disk::{Disk, MemoryDisk, RealDisk};
 use crate::core::progress::Progress;
@@ -371,7 +371,8 @@ fn options(config: &Config, max_open_segments: usize, progress: Arc<Progress>) -
     StoreOptions {
         policy: policy(config),
         max_value_bytes: config.max_value as usize,
-        segment_bytes: None,
+        segment_bytes: config.memory.then(|| segment_bytes_in_memory(config.max_value as usize)),
+        in_memory: config.memory,
         max_data_bytes: config.max_data,
         min_free_bytes: config.min_free,
         value_cache_bytes: config.value_cache_bytes(),

@@ -90,6 +90,7 @@ fn evaluate(turns: &Turns, turn: &mut Turn<'_>, line: &[u8]) -> Evaluated {
                 let value = match found {
                     None => None,
                     Some(Found::Staged(value)) => Some(value.to_vec()),
+                    Some(Found::Cached(value)) => Some(value.to_vec()),
                     Some(Found::Stored(pinned)) => pinned.read(key, Wait::IfNeeded, &mut scratch)?.map(<[u8]>::to_vec),
                 };
                 Ok((value, hold))

@@ -15,6 +15,7 @@ use std::sync::{Arc, MutexGuard};
 
 use crate::core::clock::Clock;
 use crate::core::error::{ReadError, Refusal};
+use crate::core::index::Entry;
 use crate::core::op::Put;
 use crate::core::routing::router::{Router, Routes};
 use crate::core::shard::Shard;
@@ -26,6 +27,7 @@ use crate::core::shard::stage::{Outcome, StageError, Value, record_bytes};
 use crate::core::types::{CacheName, Millis, Offset, ShardNo};
 
 pub use crate::core::shard::frontier::Fate;
+pub use crate::core::values::ValueCounts;
 
 /// One cache, as a front end holds it. Cheap to clone.
 #[derive(Clone)]
@@ -84,6 +86,9 @@ fn refused(error: StageError, number: ShardNo, shard: &Shard) -> WriteError {
 pub enum Found<'a> {
     /// Staged by an earlier request of this turn or by another client, and not yet applied.
     Staged(&'a [u8]),
+    /// Applied, and in memory since it was last read and verified.
+    Cached(Arc<[u8]>),
+    /// Applied, and in the log.
     Stored(Pinned),
 }
 
@@ -104,7 +109,7 @@ impl Cache {
         Turns { routes: self.router.routes(&self.name), now: self.clock.now() }
     }
 
-    /// Keys held here, lapsed ones included until something overwrites them.
+    /// Keys held here, lapsed ones included until the sweep has seen them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.turns().routes.here().map(|shard| shard.index.view().len()).sum()
@@ -114,6 +119,18 @@ impl Cache {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Bytes of the live records held here.
+    #[must_use]
+    pub fn live_bytes(&self) -> u64 {
+        self.turns().routes.here().map(|shard| shard.index.view().live().bytes).sum()
+    }
+
+    /// What is known of the values kept in memory, by all caches of the process.
+    #[must_use]
+    pub fn value_counts(&self) -> ValueCounts {
+        self.turns().routes.here().next().map(|shard| shard.values.counts()).unwrap_or_default()
     }
 
     /// Keys held here that have an expiry.
@@ -267,6 +284,9 @@ impl<'t> Turn<'t> {
         let outcome = stage(machine, now).map_err(|error| refused(error, number, shard))?;
         if outcome.written.is_some() {
             shard.staged.ring();
+            if let Some(Value::Stored(entry)) = &outcome.previous {
+                shard.values.forget(entry.revision, value_bytes(key, entry));
+            }
         }
         let wrote = outcome.written.is_some();
         let hold = outcome.hold.map(|offset| Hold { shard: number, offset, wrote });
@@ -334,7 +354,10 @@ impl<'t> Turn<'t> {
     pub fn found(&self, key: &[u8], value: &Value) -> Result<Found<'_>, ReadError> {
         let (_, shard) = self.routes.of_key(key).map_err(ReadError::Refused)?;
         match (value, &self.writing) {
-            (Value::Stored(entry), _) => Pinned::new(shard, *entry).map(Found::Stored),
+            (Value::Stored(entry), _) => match shard.values.get(entry.revision, value_bytes(key, entry)) {
+                Some(value) => Ok(Found::Cached(value)),
+                None => Pinned::new(shard, *entry).map(Found::Stored),
+            },
             (Value::Staged { batch, bytes, .. }, Some((_, _, machine))) => machine
                 .staged_bytes_of(*batch, bytes.clone())
                 .map(Found::Staged)
@@ -342,4 +365,9 @@ impl<'t> Turn<'t> {
             (Value::Staged { .. }, None) => Err(ReadError::Refused(Refusal::LostGround)),
         }
     }
+}
+
+/// Bytes of a key's stored value; of a carried one a few more.
+fn value_bytes(key: &[u8], entry: &Entry) -> usize {
+    (entry.location.length as usize).saturating_sub(record_bytes(key.len()))
 }

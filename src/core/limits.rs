@@ -31,6 +31,21 @@ pub const fn segment_bytes_for(max_value_bytes: usize) -> u32 {
     if needed > SEGMENT_BYTES as usize { needed as u32 } else { SEGMENT_BYTES }
 }
 
+/// The segment size when everything is kept in memory: as small as the largest record allows, because what is allocated
+/// ahead is memory.
+#[must_use]
+pub const fn segment_bytes_in_memory(max_value_bytes: usize) -> u32 {
+    let needed = 2 * (max_value_bytes + BATCH_SLACK_BYTES);
+    if needed > LEAST_SEGMENT_BYTES as usize { needed as u32 } else { LEAST_SEGMENT_BYTES }
+}
+
+/// The least segment size in memory, in bytes.
+pub const LEAST_SEGMENT_BYTES: u32 = 8 * 1024 * 1024;
+
+/// What a bound on memory must have room for when everything is kept there, in segments: one in use, one made ahead, and a
+/// log that compaction can work on.
+pub const LEAST_MEMORY_SEGMENTS: u64 = 6;
+
 /// Bytes that may be staged beyond the batch in flight before writers wait; two full batches.
 #[must_use]
 pub const fn max_staged_bytes(segment_bytes: u32) -> usize {
@@ -128,6 +143,13 @@ pub const CLOCK_CLOSE_ENOUGH_MS: u64 = 2;
 
 /// Bytes of values that are kept in memory beside the log unless the configuration says otherwise.
 pub const DEFAULT_VALUE_CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// The longest value that is kept in memory, in bytes: what a hit saves of a longer one is little beside sending it, and
+/// what it pushes out is much.
+pub const MAX_CACHED_VALUE_BYTES: usize = 16 * 1024;
+
+/// Bytes that a value kept in memory costs beside its own, as the process's memory shows it.
+pub const CACHED_VALUE_OVERHEAD_BYTES: usize = 128;
 
 /// Sealed segments of one log whose files are open at a time, unless whoever opens the log says otherwise.
 pub const DEFAULT_MAX_OPEN_SEGMENTS: usize = 32;

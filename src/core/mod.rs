@@ -19,6 +19,7 @@ pub mod record;
 pub mod consensus;
 pub mod index;
 pub mod shard;
+pub mod values;
 
 pub mod routing;
 

@@ -34,6 +34,7 @@ use crate::core::shard::spare::lacks_room;
 use crate::core::store::node::{LOCK_FILE, Node};
 use crate::core::store::replay::Replayed;
 use crate::core::types::ShardId;
+use crate::core::values::Values;
 use crate::teeth::{Tooth, bites};
 
 pub mod node;
@@ -52,6 +53,8 @@ pub struct StoreOptions {
     pub min_free_bytes: u64,
     /// Bytes of values kept in memory beside the log; 0: none.
     pub value_cache_bytes: u64,
+    /// The disk is memory: a bound on memory is one on space.
+    pub in_memory: bool,
     /// Whether the log is compacted; only measurements want it not to be.
     pub compacts: bool,
     /// `None`: no bound on memory.
@@ -71,6 +74,7 @@ impl Default for StoreOptions {
             max_data_bytes: 0,
             min_free_bytes: 0,
             value_cache_bytes: DEFAULT_VALUE_CACHE_BYTES,
+            in_memory: false,
             compacts: true,
             memory: None,
             max_open_segments: DEFAULT_MAX_OPEN_SEGMENTS,
@@ -87,6 +91,7 @@ pub struct Store {
     clock: Arc<dyn Clock>,
     entropy: Arc<Entropy>,
     node: Node,
+    values: Arc<Values>,
     _lock: Box<dyn Send + Sync>,
 }
 
@@ -132,7 +137,8 @@ impl Store {
                 node
             }
         };
-        Ok(Self { disk, root: root.to_owned(), options, clock, entropy, node, _lock: lock })
+        let values = Values::new(options.value_cache_bytes);
+        Ok(Self { disk, root: root.to_owned(), options, clock, entropy, node, values, _lock: lock })
     }
 
     /// Opens a shard, creating it if `node.toml` does not know it yet, and makes this broker its owner.
@@ -219,7 +225,10 @@ impl Store {
             segments: log.segments(),
             max_data_bytes: self.options.max_data_bytes,
         });
-        let shard = Arc::new(Shard::new(machine, log.segments()).with_memory_bound(self.options.memory));
+        let shard = Arc::new(
+            Shard::new(machine, log.segments(), self.values.of_shard(report.epoch))
+                .with_memory_bound(self.options.memory),
+        );
         let mut driver = Driver::new(Arc::clone(&shard), log, policy, Arc::clone(&self.clock));
         shard.machine().campaign().map_err(broken)?;
         driver.run_to_idle().map_err(|error| match error {
@@ -237,6 +246,7 @@ impl Store {
             dir: dir.to_owned(),
             segment_bytes,
             min_free_bytes: self.options.min_free_bytes,
+            in_memory: self.options.in_memory,
             compacts: self.options.compacts,
         };
         let housekeeper = Housekeeper::new(Arc::clone(&shard), Arc::clone(&self.clock), housekeeping);

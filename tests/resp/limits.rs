@@ -78,7 +78,7 @@ fn over_the_bound_on_data_a_put_is_told_so_in_redis_words_and_a_delete_makes_roo
 #[test]
 fn over_the_bound_on_memory_a_put_is_told_so_and_reads_and_deletes_go_on() {
     const BOUND: u64 = 100 * 1024 * 1024;
-    let broker = OwnProcess::start(&["--max-memory", "100mb"]);
+    let broker = OwnProcess::start(&["--max-memory", "100mb", "--max-value", "2mb"]);
     let mut client = broker.client();
     assert_eq!(client.ask(["CONFIG", "GET", "maxmemory"]), b"*2\r\n$9\r\nmaxmemory\r\n$9\r\n104857600\r\n");
     assert_eq!(client.info("maxmemory"), BOUND);

@@ -57,6 +57,8 @@ impl World {
                 max_value_bytes,
                 // So few that a test with several segments opens and closes them.
                 max_open_segments: 2,
+                // Every read is to be read from the log.
+                value_cache_bytes: 0,
                 ..StoreOptions::default()
             },
         }
@@ -238,6 +240,7 @@ pub fn put<'a>(key: &'a [u8], value: &'a [u8]) -> Put<'a> {
 pub fn value_of(found: &Found<'_>, key: &[u8]) -> Result<Vec<u8>, ReadError> {
     match found {
         Found::Staged(value) => Ok(value.to_vec()),
+        Found::Cached(value) => Ok(value.to_vec()),
         Found::Stored(pinned) => {
             let mut scratch = Vec::new();
             let value = pinned.read(key, Wait::IfNeeded, &mut scratch)?;

@@ -73,7 +73,7 @@ fn a_million_lapsed_write_once_keys_leave_the_disk_without_one_read() {
     compact(&mut bed);
     let full = on_disk(&world);
     assert_eq!(bed.cache.len(), KEYS as usize);
-    assert!(full > 10 * minimum, "{full} bytes hold a million keys");
+    assert!(full > 8 * minimum, "{full} bytes hold a million keys");
     // The time has come, and still nobody knows.
     world.clock.advance(TTL_MS + 1);
     compact(&mut bed);

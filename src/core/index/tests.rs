@@ -147,6 +147,7 @@ fn a_scan_that_goes_on_behind_a_key_misses_none_and_repeats_none() {
                 let Some(newest) = some.last() else { break };
                 last = Some(newest.clone());
                 seen.extend(some);
+                assert!(seen.len() <= expected.len(), "a key was repeated");
             }
             assert_eq!(seen, expected);
         }

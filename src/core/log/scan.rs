@@ -181,8 +181,10 @@ fn describe_end(window: &mut Window<'_>, at: u64, salt: u32, fault: Fault) -> io
         return Ok(End::Unsound { may_be_torn: false, later_claim: None, what });
     }
     let extent = fault.length.unwrap_or(BATCH_HEADER_BYTES as u32);
-    // Zeros in what verified were written as zeros: they prove nothing about what did not.
-    let may_be_torn = window.has_zero_sector(at + fault.sound as u64, u64::from(extent) - fault.sound as u64)?;
+    // Zeros in what verified were written as zeros: only sectors that hold something that did not verify prove anything.
+    let unsound = at + fault.sound as u64;
+    let from = (unsound - unsound % SECTOR_BYTES as u64).max(at);
+    let may_be_torn = window.has_zero_sector(from, at + u64::from(extent) - from)?;
     let later_claim = newest_claim_after(window, at, salt)?;
     Ok(End::Unsound { may_be_torn, later_claim, what })
 }

@@ -31,6 +31,8 @@ pub struct Housekeeping {
     pub segment_bytes: u32,
     /// Bytes that must stay free; 0 for two segments.
     pub min_free_bytes: u64,
+    /// The disk is memory: a bound on memory is one on space.
+    pub in_memory: bool,
     /// Whether passes are made at all.
     pub compacts: bool,
 }
@@ -142,7 +144,9 @@ impl Housekeeper {
             sealed_live_bytes: sealed,
             live_bytes: live,
             segment_bytes: u64::from(self.setting.segment_bytes),
-            is_short: out_of_room || free.free.is_some_and(|free| free.free_bytes < free.floor_bytes),
+            is_short: out_of_room
+                || (self.setting.in_memory && self.shard.memory_left() < 2 * u64::from(self.setting.segment_bytes))
+                || free.free.is_some_and(|free| free.free_bytes < free.floor_bytes),
         }
     }
 

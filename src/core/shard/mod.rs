@@ -34,6 +34,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::core::index::Index;
 use crate::core::log::reader::Segments;
 use crate::core::types::ShardId;
+use crate::core::values::ShardValues;
 use crate::rt::Bell;
 
 use counters::ShardCounters;
@@ -54,6 +55,8 @@ pub struct Shard {
     machine: Mutex<Machine>,
     pub index: Arc<Index>,
     pub segments: Arc<Segments>,
+    /// Values that were read lately.
+    pub values: ShardValues,
     pub frontier: Frontier,
     /// Rung when something was staged; the driver listens.
     pub staged: Bell,
@@ -71,13 +74,14 @@ pub struct Shard {
 
 impl Shard {
     #[must_use]
-    pub fn new(machine: Machine, segments: Arc<Segments>) -> Self {
+    pub fn new(machine: Machine, segments: Arc<Segments>, values: ShardValues) -> Self {
         Self {
             id: machine.id().clone(),
             index: machine.index(),
             frontier: Frontier::new(machine.applied_next()),
             machine: Mutex::new(machine),
             segments,
+            values,
             staged: Bell::default(),
             room: Gate::default(),
             room_again: AtomicBool::default(),
@@ -100,6 +104,12 @@ impl Shard {
         let MemoryBound { bound_bytes, used } = self.memory?;
         let used = used();
         (used > bound_bytes).then_some((used, bound_bytes))
+    }
+
+    /// The bytes of memory that may still be used.
+    #[must_use]
+    pub fn memory_left(&self) -> u64 {
+        self.memory.map_or(u64::MAX, |MemoryBound { bound_bytes, used }| bound_bytes.saturating_sub(used()))
     }
 
     /// The machine, for one short, synchronous piece of work.

@@ -53,7 +53,9 @@ impl Pinned {
             Err(ReadFault::Mismatch(what)) => return Err(mismatch(&self.shard, entry, what)),
             Err(ReadFault::Io(error)) => return Err(self.io(&error)),
         };
-        self.value_of(key, body).map(Some)
+        let value = self.value_of(key, body)?;
+        self.shard.values.keep(entry.revision, value);
+        Ok(Some(value))
     }
 
     /// The value in a verified body, or in its beginning, when key and revision are those of the index.

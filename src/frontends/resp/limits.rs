@@ -5,6 +5,8 @@
 //! Must never know: which connection they apply to, or the configuration (the longest value a cache accepts is
 //! configured, and handed to the scanner).
 
+use crate::core::limits::MAX_CACHED_VALUE_BYTES;
+
 /// Most arguments of one request. Redis before 7.0 used this number; 7.0 accepts 2^31-1, which nobody sends.
 pub const MAX_ARGUMENTS: usize = 1_048_576;
 
@@ -66,6 +68,9 @@ const _: () = assert!(UNAUTHENTICATED_MAX_ARGUMENTS <= MAX_ARGUMENTS, "less is a
 const _: () = assert!(UNAUTHENTICATED_MAX_BULK_BYTES <= MAX_REQUEST_BYTES, "less is allowed before AUTH, not more");
 const _: () = assert!(KEPT_ARGUMENTS <= MAX_ARGUMENTS, "no request fills what would be kept");
 const _: () = assert!(KEPT_INLINE_BYTES <= MAX_INLINE_BYTES, "no usual inline request fills what would be kept");
+const _: () =
+    assert!(MAX_CACHED_VALUE_BYTES <= HELD_VALUE_BYTES, "what is in memory may be put into a held reply at once");
+
 // Places of arguments are kept as u32, half the size of usize.
 const _: () = assert!(
     MAX_REQUEST_BYTES + MAX_ARGUMENTS * ARGUMENT_OVERHEAD_BYTES + MAX_HEADER_LINE_BYTES < u32::MAX as usize,

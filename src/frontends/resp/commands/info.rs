@@ -86,6 +86,11 @@ fn info_memory(session: &Session, out: &mut String) {
     line(out, "maxmemory", bound);
     line(out, "maxmemory_human", human(bound));
     line(out, "maxmemory_policy", "noeviction");
+    let values = session.cache.value_counts();
+    line(out, "hearth_value_cache_bytes", values.bytes);
+    line(out, "hearth_value_cache_values", values.entries);
+    line(out, "hearth_value_cache_hits", values.hits);
+    line(out, "hearth_value_cache_misses", values.misses);
     line(out, "mem_fragmentation_ratio", format_args!("{:.2}", memory.fragmentation()));
 }
 
@@ -107,7 +112,7 @@ fn info_persistence(session: &Session, out: &mut String) {
     line(out, "hearth_batches", metrics.of_drivers(|counts| &counts.batches));
     line(out, "hearth_flushes", metrics.of_drivers(|counts| &counts.flushes));
     line(out, "hearth_batch_bytes", metrics.of_drivers(|counts| &counts.bytes));
-    info_log(metrics, out);
+    info_log(session, out);
     let gap = metrics.clock_gap();
     line(out, "hearth_clock_behind_ms", gap.behind_ms);
     line(out, "hearth_clock_ahead_ms", gap.ahead_ms);
@@ -125,10 +130,11 @@ fn info_loading(metrics: &Metrics, out: &mut String) {
 }
 
 /// The log and what compaction did to it; of several shards, the sums.
-fn info_log(metrics: &Metrics, out: &mut String) {
+fn info_log(session: &Session, out: &mut String) {
+    let metrics = &session.metrics;
     line(out, "hearth_log_bytes", metrics.of_shards(|shard| &shard.log_bytes));
     line(out, "hearth_disk_bytes", metrics.of_shards(|shard| &shard.disk_bytes));
-    line(out, "hearth_live_bytes", metrics.of_shards(|shard| &shard.live_bytes));
+    line(out, "hearth_live_bytes", session.cache.live_bytes());
     line(out, "hearth_max_data_bytes", metrics.facts.max_data_bytes);
     line(out, "hearth_base_offset", metrics.of_shards(|shard| &shard.base_offset));
     line(out, "hearth_next_offset", metrics.of_shards(|shard| &shard.next_offset));

@@ -43,6 +43,7 @@ fn write_value(
     let pinned = match found {
         Ok(None) => return replies.writer(protocol).null(),
         Ok(Some(Found::Staged(value))) => return replies.writer(protocol).bulk(value),
+        Ok(Some(Found::Cached(value))) => return replies.writer(protocol).bulk(&value),
         Ok(Some(Found::Stored(pinned))) => pinned,
         Err(fault) => return replies.error(protocol, &told(&fault)),
     };
