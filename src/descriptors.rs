@@ -7,6 +7,9 @@
 /// lock, anchor, the segment being written and the next one, a directory being flushed: about 20, and as many again in reserve.
 const ALWAYS_OPEN: u64 = 20;
 
+/// With fewer descriptors than this no broker starts: it could not make its next segment.
+const FEWEST: u64 = 48;
+
 /// The part of all descriptors that sealed segments get, within their bounds.
 const SEGMENTS_SHARE: u64 = 16;
 const FEWEST_SEGMENTS: u64 = 4;
@@ -28,8 +31,10 @@ pub struct Budget {
 
 /// Raises the limit on open files as far as the process may, and shares it out; says so when it is too low for
 /// `clients_asked`.
-#[must_use]
-pub fn budget(clients_asked: usize) -> Budget {
+///
+/// # Errors
+/// When the limit is so low that the log could not be kept.
+pub fn budget(clients_asked: usize) -> std::io::Result<Budget> {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
     // The soft limit is raised to the hard one: a broker is what it is there for.
     let raised = rustix::process::Rlimit { current: limit.maximum, maximum: limit.maximum };
@@ -37,6 +42,10 @@ pub fn budget(clients_asked: usize) -> Budget {
         Ok(()) => limit.maximum,
         Err(_) => limit.current,
     };
+    if current.is_some_and(|current| current < FEWEST) {
+        let what = format!("a broker needs a limit of at least {FEWEST} open files; raise it with ulimit -n");
+        return Err(std::io::Error::other(what));
+    }
     let budget = share_out(current.unwrap_or(u64::MAX), clients_asked);
     if budget.clients < clients_asked {
         tracing::warn!(
@@ -45,7 +54,7 @@ pub fn budget(clients_asked: usize) -> Budget {
             "the limit on open files leaves room for fewer clients than --max-clients"
         );
     }
-    budget
+    Ok(budget)
 }
 
 fn share_out(limit: u64, clients_asked: usize) -> Budget {

@@ -156,7 +156,7 @@ impl Opening {
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let (entropy, progress) = (Arc::new(Entropy::System), Arc::new(Progress::default()));
-        let budget = descriptors::budget(config.max_clients as usize);
+        let budget = descriptors::budget(config.max_clients as usize).map_err(ServerError::System)?;
         let facts = Facts {
             run_id: format!("{:016x}{:016x}{:08x}", entropy.number(), entropy.number(), entropy.number() as u32),
             port: address.port(),

@@ -77,6 +77,7 @@ fn refused(error: StageError, number: ShardNo, shard: &Shard) -> WriteError {
         StageError::Full => {
             // The driver may have a segment to make first.
             shard.staged.ring();
+            shard.chores.ring();
             WriteError::Full(number)
         }
     }

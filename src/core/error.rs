@@ -69,7 +69,10 @@ impl fmt::Display for Refusal {
                 f,
                 "the disk has {free} bytes free and {floor} must stay free; nothing was written, deletes and reads go on"
             ),
-            Self::NoRoom => write!(f, "the log has no allocated space left on the disk; nothing was written"),
+            Self::NoRoom => write!(
+                f,
+                "the log has no room left, and no file for more can be made now (space, inodes, open files or a limit on file sizes); nothing was written"
+            ),
         }
     }
 }

@@ -78,12 +78,12 @@ impl World {
     }
 
     pub fn open_store(&self) -> Result<Store, OpenError> {
-        self.open_store_on(Arc::new(self.disk.clone()))
+        self.open_store_in(Arc::new(self.disk.clone()), Path::new(ROOT))
     }
 
-    fn open_store_on(&self, disk: Arc<dyn Disk>) -> Result<Store, OpenError> {
+    fn open_store_in(&self, disk: Arc<dyn Disk>, root: &Path) -> Result<Store, OpenError> {
         let (clock, entropy) = (Arc::clone(&self.clock) as Arc<dyn Clock>, Arc::clone(&self.entropy));
-        Store::open(disk, Path::new(ROOT), self.options.clone(), clock, entropy)
+        Store::open(disk, root, self.options.clone(), clock, entropy)
     }
 
     pub fn open(&self) -> Result<Bed, OpenError> {
@@ -92,7 +92,12 @@ impl World {
 
     /// Opens through another door to this world's disk.
     pub fn open_on(&self, disk: Arc<dyn Disk>) -> Result<Bed, OpenError> {
-        let mut store = self.open_store_on(disk)?;
+        self.open_in(disk, Path::new(ROOT))
+    }
+
+    /// The same options, time and random numbers on any disk, in any directory.
+    pub fn open_in(&self, disk: Arc<dyn Disk>, root: &Path) -> Result<Bed, OpenError> {
+        let mut store = self.open_store_in(disk, root)?;
         let OpenShard { shard, driver, housekeeper, report } = store.open_shard(&shard_id())?;
         let router = Arc::new(Router::default());
         router.publish(Placement::default().with(Kind::Cache, CacheName::default_cache(), vec![Spot::Here]));

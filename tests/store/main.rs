@@ -5,15 +5,23 @@
 //! `judge` (what must be true after it), then the suites. Must never use a wall clock, a thread of its own, or the runtime.
 #![expect(clippy::expect_used, reason = "a test stops at the first surprise")]
 
+#[path = "../support/scratch.rs"]
+mod scratch;
+
 mod bed;
 mod judge;
+mod layout;
 mod model;
 mod script;
+mod writer;
 
 mod compaction;
 mod damage;
 mod expiry;
 mod failures;
+mod fixture;
+mod formats;
+mod golden;
 mod group_commit;
 mod inspect;
 mod kill;

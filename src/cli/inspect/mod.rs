@@ -94,8 +94,13 @@ impl Inspect {
             }
         };
         writeln!(out, "{}: the data of broker {}, format {}", root.display(), node.broker, node.format)?;
-        // Who may not read the lock's file may not know.
-        let in_use = disk.is_locked(&root.join(LOCK_FILE)).unwrap_or(false);
+        let lock = root.join(LOCK_FILE);
+        let in_use = match disk.is_locked(&lock) {
+            Ok(in_use) => in_use,
+            // Who may not read the lock's file may not know.
+            Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => false,
+            Err(error) => return opening::tell_refusal(&OpenError::unusable(root, "locking it")(error), None, out),
+        };
         if in_use {
             writeln!(out, "in use by a broker: this report is of a moment, and the end of a log may look torn in it")?;
         }

@@ -268,6 +268,7 @@ impl Driver {
         counters.segments.store(self.shard.segments.count() as u64, Ordering::Relaxed);
         counters.next_offset.store(self.log.tail().next_offset.0, Ordering::Relaxed);
         counters.base_offset.store(self.log.anchor().state().start.offset.0, Ordering::Relaxed);
+        self.shard.log_changed();
     }
 
     /// Tells the machine that what it ordered is persisted, and the waiters what that applied.
@@ -383,6 +384,8 @@ impl Driver {
 
 fn removed(shard: &Shard, bytes: u64, outcome: &io::Result<u64>) {
     shard.leaving_bytes.fetch_sub(bytes, Ordering::Relaxed);
+    shard.log_changed();
+    shard.chores.ring();
     if let Err(error) = outcome {
         // Nothing is lost by it: the anchor says that they are gone, and the next start removes them.
         tracing::error!(%error, "segments behind the log's start could not be removed; their space is not free yet");

@@ -48,6 +48,9 @@ pub struct Housekeeper {
     paced_bytes: u64,
     /// The disk had less than must stay free when it was last looked at.
     is_low: bool,
+    /// The bound on data, and the one on memory, was reached when it was last looked at.
+    is_full: bool,
+    is_over_memory: bool,
     /// No pass before this time: the last one met damage.
     rest_until: Millis,
 }
@@ -55,6 +58,7 @@ pub struct Housekeeper {
 impl Housekeeper {
     #[must_use]
     pub fn new(shard: Arc<Shard>, clock: Arc<dyn Clock>, setting: Housekeeping) -> Self {
+        shard.machine().space().in_memory = setting.in_memory;
         Self {
             compactor: Compactor::new(Arc::clone(&shard)),
             shard,
@@ -63,6 +67,8 @@ impl Housekeeper {
             cursor: SweepCursor::default(),
             paced_bytes: 0,
             is_low: false,
+            is_full: false,
+            is_over_memory: false,
             rest_until: Millis::default(),
         }
     }
@@ -88,21 +94,28 @@ impl Housekeeper {
         let floor_bytes = self.floor_bytes();
         // What the segment in the making will take is taken.
         let left_bytes = free_bytes.saturating_sub(self.shard.unfilled_bytes.load(Ordering::Relaxed));
-        self.shard.machine().space().free = Some(Free { free_bytes: left_bytes, floor_bytes });
-        let is_low = left_bytes < floor_bytes;
+        // A little more must be free to leave the low state than to enter it: space comes and goes by whole segments.
+        let enough = if self.is_low { floor_bytes + u64::from(self.setting.segment_bytes) / 4 } else { floor_bytes };
+        self.shard.machine().space().free = Some(Free { free_bytes: left_bytes, floor_bytes: enough });
+        let is_low = left_bytes < enough;
         let was_low = std::mem::replace(&mut self.is_low, is_low);
         if is_low && !was_low {
             tracing::error!(
-                free_bytes,
+                free_bytes = left_bytes,
                 floor_bytes,
                 "{}: the disk is nearly full: puts are refused until there is room, reads and deletes go on",
                 self.shard.id
             );
         } else if was_low && !is_low {
-            tracing::info!(free_bytes, floor_bytes, "{}: the disk has room again, puts are taken", self.shard.id);
+            tracing::info!(
+                free_bytes = left_bytes,
+                floor_bytes,
+                "{}: the disk has room again, puts are taken",
+                self.shard.id
+            );
         }
         let counters = &self.shard.counters;
-        counters.free_bytes.store(free_bytes, Ordering::Relaxed);
+        counters.free_bytes.store(left_bytes, Ordering::Relaxed);
         counters.floor_bytes.store(floor_bytes, Ordering::Relaxed);
         if free_bytes > u64::from(self.setting.segment_bytes) {
             self.shard.room_again.store(true, Ordering::Release);
@@ -112,9 +125,36 @@ impl Housekeeper {
         self.shard.room.open();
     }
 
+    /// Says once when a bound on size is reached, and when it no longer is.
+    fn tell_bounds(&mut self) {
+        let live = self.shard.index.view().live().bytes;
+        let bound = self.shard.machine().space().max_data_bytes;
+        let is_full = bound > 0 && live >= bound - bound / 100;
+        if std::mem::replace(&mut self.is_full, is_full) != is_full {
+            let state = if is_full {
+                "the bound on data is reached: puts that grow are refused"
+            } else {
+                "below the bound on data"
+            };
+            tracing::warn!(live_bytes = live, max_data_bytes = bound, "{}: {state}", self.shard.id);
+        }
+        let over = self.shard.memory_full();
+        if std::mem::replace(&mut self.is_over_memory, over.is_some()) != over.is_some() {
+            let (used, bound) = over.unwrap_or_default();
+            let state = if over.is_some() {
+                "the bound on memory is reached: puts that grow are refused"
+            } else {
+                "below the bound on memory"
+            };
+            tracing::warn!(used_bytes = used, max_memory_bytes = bound, "{}: {state}", self.shard.id);
+        }
+    }
+
     fn set_alarm(&self) {
         let resting = self.clock.now() < self.rest_until;
-        self.shard.counters.alarm.store(u64::from(self.is_low || resting), Ordering::Relaxed);
+        let allocated = self.shard.machine().space().allocated;
+        let out_of_room = allocated.is_some_and(|allocated| !allocated.spare_may_come);
+        self.shard.counters.alarm.store(u64::from(self.is_low || resting || out_of_room), Ordering::Relaxed);
     }
 
     /// Visits some entries of the index and takes lapsed ones out of it; false when it has been all through.
@@ -139,7 +179,6 @@ impl Housekeeper {
         let out_of_room = free.allocated.is_some_and(|allocated| !allocated.spare_may_come);
         Extent {
             disk_bytes: counters.disk_bytes.load(Ordering::Relaxed),
-            leaving_bytes: self.shard.leaving_bytes.load(Ordering::Relaxed),
             sealed_bytes: counters.log_bytes.load(Ordering::Relaxed).saturating_sub(in_newest),
             sealed_live_bytes: sealed,
             live_bytes: live,
@@ -154,23 +193,18 @@ impl Housekeeper {
     pub fn compact_step(&mut self) -> Next {
         let now = self.clock.now();
         if now < self.rest_until || !self.setting.compacts {
-            self.let_puts_wait(false);
+            self.shard.machine().space().overdue_above = None;
+            self.shard.log_changed();
             return Next::Idle;
         }
         let extent = self.extent();
         let next = self.compactor.next(&extent, now);
         self.count();
-        // Only for passes under way: they end, and then the log is smaller or there is a fault.
-        let under_way = !matches!(next, Next::Idle | Next::Failed(_));
-        self.let_puts_wait(under_way && pace::is_overdue(&extent));
+        // Near its floor the disk says who has to wait.
+        let most = (!extent.is_short).then(|| pace::most_bytes(&extent));
+        self.shard.machine().space().overdue_above = most;
+        self.shard.log_changed();
         next
-    }
-
-    fn let_puts_wait(&self, wait: bool) {
-        let waited = std::mem::replace(&mut self.shard.machine().space().is_overdue, wait);
-        if waited && !wait {
-            self.shard.room.open();
-        }
     }
 
     /// Takes the result of a read that [`Housekeeper::compact_step`] asked for.
@@ -208,11 +242,13 @@ impl Housekeeper {
                 due = Millis(now.0 + HOUSEKEEPING_INTERVAL_MS);
                 self.look_at_disk().await;
                 self.sweep().await;
+                self.tell_bounds();
                 self.set_alarm();
             }
             if !self.compact_until(due).await {
                 let rest = due.0.saturating_sub(self.clock.now().0);
-                rt::sleep_ms(rest.max(1)).await;
+                // Who finds no room to stage asks for it at once.
+                let _ = rt::within_ms(rest.max(1), self.shard.chores.wait()).await;
             }
         }
     }

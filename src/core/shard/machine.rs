@@ -88,6 +88,10 @@ pub struct Machine {
     /// The history this log tells.
     pub(super) epoch: Epoch,
     pub(super) space: Space,
+    /// By how much each staged and not yet applied record will change the live bytes, while there is a bound on them.
+    growth: VecDeque<(Offset, i64)>,
+    /// Their sum.
+    growth_bytes: i64,
     /// Somebody was told to wait until there is more room.
     pub(super) room_wanted: bool,
     applied_next: Offset,
@@ -149,6 +153,8 @@ impl Machine {
             ordered_bytes: 0,
             epoch: start.epoch,
             space: Space { max_data_bytes: start.max_data_bytes, ..Space::default() },
+            growth: VecDeque::new(),
+            growth_bytes: 0,
             room_wanted: false,
             applied_next: start.applied_next,
             trimmed: None,
@@ -270,9 +276,17 @@ impl Machine {
         self.full_bytes + self.open.as_ref().map_or(0, BatchBuilder::len)
     }
 
-    /// Bytes proposed and not yet applied.
-    pub(super) fn in_flight_bytes(&self) -> usize {
-        self.in_flight.iter().map(|batch| batch.bytes.len()).sum()
+    /// What the cache will hold when all that is staged is applied: bytes of live records.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.index.view().live().bytes.saturating_add_signed(self.growth_bytes)
+    }
+
+    /// The record staged at `offset` will change the live bytes by this much.
+    pub(super) fn will_grow(&mut self, offset: Offset, bytes: i64) {
+        if self.space.max_data_bytes > 0 {
+            self.growth.push_back((offset, bytes));
+            self.growth_bytes += bytes;
+        }
     }
 
     /// Bytes staged and not yet appended.
@@ -344,6 +358,9 @@ impl Machine {
             Applied::Control(_) => {}
         }
         self.applied_next = header.next_offset();
+        while let Some((_, bytes)) = self.growth.pop_front_if(|(offset, _)| *offset < self.applied_next) {
+            self.growth_bytes -= bytes;
+        }
         self.consensus.applied(batch.index);
         Ok(())
     }

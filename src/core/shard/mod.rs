@@ -64,6 +64,8 @@ pub struct Shard {
     pub room: Gate,
     /// The disk may have room for a segment again; the driver looks.
     pub room_again: AtomicBool,
+    /// Rung when somebody found no room to stage; the housekeeper looks whether compaction can make some.
+    pub chores: Bell,
     /// What is still to be written of the segment that is being made: a look at the disk takes it for free.
     pub unfilled_bytes: AtomicU64,
     /// What the files take that the log has lost and that are not removed yet.
@@ -85,10 +87,25 @@ impl Shard {
             staged: Bell::default(),
             room: Gate::default(),
             room_again: AtomicBool::default(),
+            chores: Bell::default(),
             unfilled_bytes: AtomicU64::default(),
             leaving_bytes: AtomicU64::default(),
             counters: Arc::default(),
             memory: None,
+        }
+    }
+
+    /// The size of the log, or how large it may be, is another: those go on who waited for compaction, if they may.
+    pub fn log_changed(&self) {
+        use std::sync::atomic::Ordering::Relaxed;
+        let disk_bytes = self.counters.disk_bytes.load(Relaxed) + self.leaving_bytes.load(Relaxed);
+        let mut machine = self.machine();
+        let space = machine.space();
+        let (was, before) = (space.is_overdue(), std::mem::replace(&mut space.disk_bytes, disk_bytes));
+        let went_on = was && !space.is_overdue() || disk_bytes < before;
+        drop(machine);
+        if went_on {
+            self.room.open();
         }
     }
 

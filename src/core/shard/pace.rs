@@ -1,7 +1,8 @@
 //! When compaction is wanted and how fast it may go: the whole policy as arithmetic.
 //!
-//! Promise: pure. A log takes at most about twice its live bytes, or four segments more than them; a cache that is mostly
-//! live is never compacted; below the pace of the garbage nobody notices it, above it writers wait for it a little.
+//! Promise: pure. A log takes about twice its live bytes, or four segments more than them; at most it takes 2.3 times its live
+//! bytes, or seven segments more than them; a cache that is mostly live is never compacted; puts wait only where compaction
+//! at full speed is too slow.
 //! Must never know a segment's content.
 
 use crate::core::limits::{
@@ -14,8 +15,6 @@ use crate::core::limits::{
 pub struct Extent {
     /// What the log takes on disk, the allocated rest of the newest segment and the one made ahead included.
     pub disk_bytes: u64,
-    /// What the log has lost and whose files are not removed yet.
-    pub leaving_bytes: u64,
     /// What stands in sealed segments.
     pub sealed_bytes: u64,
     /// Framed records that the index names, in sealed segments and in all.
@@ -62,12 +61,11 @@ fn debt_permille(extent: &Extent) -> u64 {
     (debt.min(margin)) * 1000 / margin
 }
 
-/// Whether compaction at full speed is still too slow, so that puts have to wait for it: the log is above all of its margin.
+/// What the log may take before puts have to wait for compaction, because it is too slow even at full speed: all of its
+/// margin. One more segment may be made then for what is staged, and one for what the pass carries.
 #[must_use]
-pub fn is_overdue(extent: &Extent) -> bool {
-    // Half a margin more, so that compaction at full speed is enough where it can be.
-    let most = extent.allowed_bytes() + margin_bytes(extent) * 3 / 2;
-    !extent.is_short && extent.disk_bytes + extent.leaving_bytes > most
+pub fn most_bytes(extent: &Extent) -> u64 {
+    extent.allowed_bytes() + margin_bytes(extent)
 }
 
 /// How many bytes compaction reads, and how many it stages, in one go: the deeper in debt, the larger the pieces.
@@ -107,7 +105,6 @@ mod tests {
     fn extent(disk_mib: u64, live_mib: u64) -> Extent {
         Extent {
             disk_bytes: disk_mib * MIB,
-            leaving_bytes: 0,
             sealed_bytes: disk_mib.saturating_sub(128) * MIB,
             sealed_live_bytes: live_mib.min(disk_mib.saturating_sub(128)) * MIB,
             live_bytes: live_mib * MIB,
@@ -161,16 +158,16 @@ mod tests {
     }
 
     #[test]
-    fn puts_wait_only_when_compaction_at_full_speed_is_too_slow() {
-        for live_mib in [10, 300, 1000, 10_000] {
-            let first_without_pauses = (0..).find(|disk| pause_ms(&extent(*disk, live_mib), MIB).is_none()).unwrap();
-            let first_overdue = (0..).find(|disk| is_overdue(&extent(*disk, live_mib))).unwrap();
-            assert!(is_wanted(&extent(first_overdue, live_mib)), "{live_mib}");
-            assert!(first_without_pauses + 10 < first_overdue, "{live_mib}");
-            let leaving = Extent { leaving_bytes: 2 * MIB, ..extent(first_overdue - 2, live_mib) };
-            assert!(is_overdue(&leaving), "what is not removed yet takes its place on the disk, too");
+    fn puts_wait_only_when_compaction_at_full_speed_is_too_slow_and_then_the_bound_on_space_holds() {
+        for live_mib in [0, 10, 300, 344, 345, 1000, 10_000] {
+            let most = most_bytes(&extent(0, live_mib));
+            let at_most = extent(most / MIB, live_mib);
+            assert!(is_wanted(&at_most), "{live_mib}");
+            assert!(pause_ms(&Extent { disk_bytes: most, ..at_most }, MIB).is_none(), "{live_mib}");
+            assert!(pause_ms(&Extent { disk_bytes: most - MIB, ..at_most }, MIB).is_some(), "{live_mib}");
+            // One segment more for what is staged then, and one for what the pass carries.
+            let promised = (live_mib * MIB * 23 / 10).max((live_mib + 7 * 64) * MIB);
+            assert!(most + 2 * 64 * MIB <= promised, "{live_mib}");
         }
-        // Where space is short, puts are refused and do not wait.
-        assert!(!is_overdue(&Extent { is_short: true, ..extent(5000, 1000) }));
     }
 }

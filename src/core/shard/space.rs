@@ -81,17 +81,28 @@ pub struct Space {
     pub free: Option<Free>,
     /// Bytes of memory in use and their bound, when the bound is reached.
     pub memory_full: Option<(u64, u64)>,
+    /// The disk is memory: whatever is written takes some until compaction has given it back.
+    pub in_memory: bool,
     /// The bound on the bytes of live records; 0 for none.
     pub max_data_bytes: u64,
-    /// The log is much larger than it should be, and a pass is making it smaller: puts wait for that.
-    pub is_overdue: bool,
+    /// What the log takes on the disk, files that are still to be removed included.
+    pub disk_bytes: u64,
+    /// Above this the log is much larger than it should be: puts wait until a pass has made it smaller. `None` while no pass
+    /// could.
+    pub overdue_above: Option<u64>,
 }
 
 impl Space {
     /// Whether what is written for `purpose` waits for compaction, and for nothing that the driver could do.
     #[must_use]
     pub fn waits_for_compaction(&self, purpose: Purpose) -> bool {
-        self.is_overdue && self.allocated.is_some() && matches!(purpose, Purpose::Put { .. })
+        self.is_overdue() && self.allocated.is_some() && matches!(purpose, Purpose::Put { .. })
+    }
+
+    /// Whether the log is much larger than it should be.
+    #[must_use]
+    pub fn is_overdue(&self) -> bool {
+        self.overdue_above.is_some_and(|most| self.disk_bytes > most)
     }
 
     /// Whether `bytes` more may be staged. `next_pass` says what the next pass of compaction carries at most; it is asked
@@ -148,11 +159,13 @@ impl Space {
         {
             return Err(Refusal::DiskLow { free: free_bytes, floor: floor_bytes });
         }
+        if let Some((used, bound)) = self.memory_full
+            && (growth > 0 || self.in_memory)
+        {
+            return Err(Refusal::MemoryFull { used, bound });
+        }
         if growth == 0 {
             return Ok(());
-        }
-        if let Some((used, bound)) = self.memory_full {
-            return Err(Refusal::MemoryFull { used, bound });
         }
         if self.max_data_bytes > 0 && held + growth > self.max_data_bytes {
             return Err(Refusal::DataFull { live: held, bound: self.max_data_bytes });
@@ -248,7 +261,7 @@ mod tests {
 
     #[test]
     fn while_compaction_is_overdue_puts_wait_and_what_makes_room_goes_on() {
-        let space = Space { is_overdue: true, ..allocated(2 * KEPT_FROM_PUTS, 0, true) };
+        let space = Space { disk_bytes: 11, overdue_above: Some(10), ..allocated(2 * KEPT_FROM_PUTS, 0, true) };
         assert_eq!(admit(&space, PUT, 1, 0), Err(StageError::Full));
         assert_eq!(admit(&space, OVERWRITE, 1, 0), Err(StageError::Full));
         for purpose in [Purpose::Delete, Purpose::Carry, Purpose::MakesRoom] {

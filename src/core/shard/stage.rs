@@ -90,14 +90,13 @@ pub const fn record_bytes(payload: usize) -> usize {
     RECORD_HEADER_BYTES + PUT_OVERHEAD_BYTES + payload
 }
 
-/// Bytes of live records that a put of `bytes` adds in the place of what `key` held.
-fn growth(bytes: usize, key: &[u8], previous: Option<&Value>) -> u64 {
-    let replaced = match previous {
+/// Bytes of the live record that a write of `key` takes the place of.
+fn replaced_bytes(key: &[u8], previous: Option<&Value>) -> usize {
+    match previous {
         None => 0,
         Some(Value::Stored(entry)) => entry.location.length as usize,
         Some(Value::Staged { bytes, .. }) => record_bytes(key.len() + bytes.len()),
-    };
-    bytes.saturating_sub(replaced) as u64
+    }
 }
 
 impl Machine {
@@ -156,8 +155,10 @@ impl Machine {
         }
         let record = CacheRecord::Put { key: put.key, value: put.value, expires_at };
         let bytes = record_bytes(put.key.len() + put.value.len());
-        let purpose = Purpose::Put { growth: growth(bytes, put.key, previous.as_ref()) };
+        let replaced = replaced_bytes(put.key, previous.as_ref());
+        let purpose = Purpose::Put { growth: bytes.saturating_sub(replaced) as u64 };
         let (offset, batch, range) = self.push(record, purpose, bytes, now)?;
+        self.will_grow(offset, bytes as i64 - replaced as i64);
         let value = range.end - put.value.len()..range.end;
         self.overlay.insert(put.key, Staged { offset, effect: StagedEffect::Put { expires_at, batch, value } });
         Ok(Outcome { written: Some(offset), previous, held, hold: Some(offset) })
@@ -184,6 +185,7 @@ impl Machine {
         }
         let (offset, _, _) = self.push(CacheRecord::Clear, Purpose::MakesRoom, record_bytes(0), now)?;
         self.overlay.insert_clear(offset);
+        self.will_grow(offset, -(self.held_bytes() as i64));
         Ok(Some(offset))
     }
 
@@ -206,11 +208,8 @@ impl Machine {
         if self.staged_bytes() > 0 && self.staged_bytes() + taken > self.bounds.max_staged_bytes {
             return Err(StageError::Full);
         }
-        let live = if self.space.max_data_bytes > 0 { self.index.view().live().bytes } else { 0 };
-        let so_far = SoFar {
-            unappended: self.unappended_bytes() as u64,
-            held: live + (self.staged_bytes() + self.in_flight_bytes()) as u64,
-        };
+        let held = if self.space.max_data_bytes > 0 { self.held_bytes() } else { 0 };
+        let so_far = SoFar { unappended: self.unappended_bytes() as u64, held };
         let admitted = self.space.admit(purpose, taken as u64, so_far, || self.next_pass_bytes());
         self.room_wanted |= admitted == Err(StageError::Full) && !self.space.waits_for_compaction(purpose);
         admitted?;
@@ -245,6 +244,7 @@ impl Machine {
         }
         let (offset, _, _) = self.push(CacheRecord::Delete { key }, Purpose::Delete, record_bytes(key.len()), now)?;
         self.overlay.insert(key, Staged { offset, effect: StagedEffect::Delete });
+        self.will_grow(offset, -(replaced_bytes(key, previous.as_ref()) as i64));
         Ok(Outcome { written: Some(offset), previous, held: true, hold: Some(offset) })
     }
 

@@ -9,7 +9,10 @@
 //! Must never decide what a command means.
 
 use std::io;
+use std::pin::pin;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures_lite::FutureExt;
 
 use crate::core::api::{Fate, Room, Turn, Turns};
 use crate::core::error::Refusal;
@@ -18,7 +21,9 @@ use crate::frontends::front_end::Session;
 use crate::frontends::resp::client::Client;
 use crate::frontends::resp::command::{self, Call, CommandError};
 use crate::frontends::resp::input::Input;
-use crate::frontends::resp::limits::{KEPT_SCRATCH_BYTES, OUTPUT_HIGH_WATER_BYTES, SMALL_ROUND_BYTES};
+use crate::frontends::resp::limits::{
+    KEPT_SCRATCH_BYTES, OUTPUT_HIGH_WATER_BYTES, SMALL_ROUND_BYTES, UNREAD_INPUT_BYTES,
+};
 use crate::frontends::resp::outlet::Outlet;
 use crate::frontends::resp::replies::Replies;
 use crate::frontends::resp::scan::{Scan, Scanner};
@@ -60,7 +65,9 @@ pub async fn serve(mut stream: Stream, session: Session) {
                 continue;
             }
             Pause::Room(next) => {
-                turns.wait_for_room(next).await;
+                if connection.wait_for_room(&mut stream, &turns, next).await.is_err() {
+                    return;
+                }
                 continue;
             }
             Pause::Close => break,
@@ -172,6 +179,34 @@ impl Connection {
         }
         self.replies.end(self.client.protocol);
         counted.commands += 1;
+        Ok(())
+    }
+
+    /// Waits until there may be room to stage, and meanwhile takes what the peer sends, within bounds: so that one who leaves is
+    /// not waited for.
+    ///
+    /// # Errors
+    /// The stream's, when the peer is gone.
+    async fn wait_for_room(&mut self, stream: &mut Stream, turns: &Turns, room: Room) -> io::Result<()> {
+        let mut room = pin!(turns.wait_for_room(room));
+        while self.input.bytes().len() < UNREAD_INPUT_BYTES {
+            let read = async { Some(stream.read(self.input.space()).await) };
+            let room = async {
+                room.as_mut().await;
+                None
+            };
+            match room.or(read).await {
+                None => return Ok(()),
+                // It sends no more, and may still read: what it sent is answered.
+                Some(Ok(0)) => break,
+                Some(Ok(read)) => {
+                    add(&self.session.metrics.input_bytes, read as u64);
+                    self.input.filled(read);
+                }
+                Some(Err(error)) => return Err(error),
+            }
+        }
+        room.await;
         Ok(())
     }
 

@@ -25,7 +25,7 @@ impl Player {
             }
             self.seen().count("turns that waited for room", 1);
             self.drive()?;
-            if self.bed().shard.machine().space().is_overdue {
+            if self.bed().shard.machine().space().is_overdue() {
                 self.seen().count("turns that waited for compaction", 1);
                 self.compact()?;
             }

@@ -71,16 +71,12 @@ impl Disk for RealDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let file = OpenOptions::new().read(true).write(true).open(path)?;
+        let file = open_regular(OpenOptions::new().read(true).write(true), path)?;
         Ok(Arc::new(RealFile { file }))
     }
 
     fn open_to_read(&self, path: &Path) -> io::Result<Arc<dyn DiskFile>> {
-        let file = OpenOptions::new().read(true).open(path)?;
-        // The system opens a directory for reading too.
-        if file.metadata()?.is_dir() {
-            return Err(ErrorKind::IsADirectory.into());
-        }
+        let file = open_regular(OpenOptions::new().read(true), path)?;
         Ok(Arc::new(RealFile { file }))
     }
 
@@ -106,14 +102,14 @@ impl Disk for RealDisk {
     fn lock(&self, path: &Path) -> io::Result<Box<dyn Send + Sync>> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let file = options.mode(FILE_MODE).open(path)?;
+        let file = open_regular(options.mode(FILE_MODE), path)?;
         rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         // The lock belongs to the open file description: closing it is letting go.
         Ok(Box::new(file))
     }
 
     fn is_locked(&self, path: &Path) -> io::Result<bool> {
-        let file = match OpenOptions::new().read(true).open(path) {
+        let file = match open_regular(OpenOptions::new().read(true), path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
             Err(error) => return Err(error),
@@ -131,6 +127,24 @@ impl Disk for RealDisk {
         let found = rustix::fs::statvfs(dir)?;
         Ok(found.f_bavail.saturating_mul(found.f_frsize))
     }
+}
+
+/// Opens what is there without waiting for anybody, as a pipe's opening would; refuses what is no regular file.
+fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let no_wait = rustix::fs::OFlags::NONBLOCK.bits() as i32;
+    let file = options.custom_flags(no_wait).open(path).map_err(|error| match error.kind() {
+        // The same words whether it was opened to read or to write.
+        ErrorKind::IsADirectory => ErrorKind::IsADirectory.into(),
+        _ => error,
+    })?;
+    let found = file.metadata()?;
+    if found.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    if !found.is_file() {
+        return Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"));
+    }
+    Ok(file)
 }
 
 /// The directory a name stands in; a bare name stands in the current one.
@@ -285,6 +299,22 @@ mod tests {
                 }
                 Err(error) => assert_eq!(error.kind(), ErrorKind::WouldBlock),
             }
+        }
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_refused_at_once() {
+        let scratch = Scratch::new();
+        let path = scratch.0.join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+        let refusals = [
+            RealDisk.open(&path).err(),
+            RealDisk.open_to_read(&path).err(),
+            RealDisk.is_locked(&path).err(),
+            RealDisk.lock(&path).err(),
+        ];
+        for refusal in refusals {
+            assert_eq!(refusal.map(|error| error.to_string()).as_deref(), Some("it is no regular file"));
         }
     }
 
