@@ -3,7 +3,6 @@
 //! `cargo bench --bench core`. The memory disk takes the place of the files, so that what is measured is the way from
 //! the core's door to the log and back. Medians of rounds, of the processor's time; the parts are measured beside the
 //! whole.
-#![expect(clippy::disallowed_methods, reason = "a bench measures time")]
 #![expect(clippy::unwrap_used, reason = "a bench that cannot go on stops")]
 
 use std::hint::black_box;

@@ -378,7 +378,7 @@ fn options(config: &Config, max_open_segments: usize, progress: Arc<Progress>) -
         value_cache_bytes: config.value_cache_bytes(),
         compacts: !config.no_compaction,
         memory: (bound_bytes > 0).then_some(MemoryBound { bound_bytes, used: memory::used }),
-        max_open_segments: max_open_segments as usize,
+        max_open_segments,
         progress,
     }
 }
