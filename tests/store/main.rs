@@ -16,4 +16,5 @@ mod failures;
 mod group_commit;
 mod inspect;
 mod kill;
+mod overdue;
 mod power_cut;
