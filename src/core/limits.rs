@@ -79,7 +79,7 @@ pub const AWAITED_ZERO_FILL_BYTES: usize = 1024 * 1024;
 pub const COMPACTION_RATIO_PERCENT: u64 = 200;
 
 /// From this percentage on compaction makes no pauses.
-pub const COMPACTION_FULL_SPEED_PERCENT: u64 = 212;
+pub const COMPACTION_FULL_SPEED_PERCENT: u64 = 210;
 
 /// A log may take this many segments more than its live bytes, whatever the ratio: the newest one, the one made ahead, and
 /// enough besides that compaction always has more garbage than live records before it.

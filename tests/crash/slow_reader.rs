@@ -2,12 +2,11 @@
 //!
 //! How slow is said by counts: the reader goes on only when the log has lost more segments. Must never use a clock.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use crate::case::Case;
 use crate::ledger::Ledger;
-use crate::support::{Broker, Client, Info, Reply, Scratch, until};
+use crate::support::{Broker, Client, Info, Reply, Scratch, Word, until};
 
 const LARGE_KEYS: u32 = 12;
 /// Sent in pieces, and more than the kernel buffers for a connection that is not read.
@@ -29,13 +28,13 @@ fn values_are_right_for_a_reader_so_slow_that_their_segments_go_meanwhile() {
     let mut large = Ledger::new(1, LARGE_KEYS, 0, LARGE_BYTES);
     let mut observer = broker.client();
     assert_eq!(large.put_all(&mut observer, 0..LARGE_KEYS), (u64::from(LARGE_KEYS), None));
-    let (enough, mut read, mut trimmed) = (AtomicBool::new(false), 0, 0);
+    let (enough, mut read, mut trimmed) = (Word::default(), 0, 0);
     thread::scope(|scope| {
         let mut writer = broker.client();
-        let enough = &enough;
+        let (_end, enough) = (enough.at_the_end(), &enough);
         scope.spawn(move || {
             let mut small = Ledger::new(2, 2_000, 0, 64 * 1024);
-            while !enough.load(Ordering::Relaxed) {
+            while !enough.was_said() {
                 assert_eq!(small.put_all(&mut writer, 0..200), (200, None));
             }
         });
@@ -60,7 +59,6 @@ fn values_are_right_for_a_reader_so_slow_that_their_segments_go_meanwhile() {
                 read += 1;
             }
         }
-        enough.store(true, Ordering::Relaxed);
     });
     let carried = Info::of(&mut observer, "persistence").number("hearth_carried_bytes");
     println!("{read} values of {LARGE_BYTES} bytes read right, {trimmed} trims among them, {carried} bytes carried");

@@ -10,7 +10,7 @@ use std::thread;
 
 use crate::case::Case;
 use crate::ledger::{Answer, Ledger, Seen};
-use crate::support::{Broker, Client, Info, Random, Scratch, until};
+use crate::support::{Broker, Client, Info, Random, Scratch, Word, until};
 
 const WRITERS: u32 = 4;
 const KEYS_EACH: u32 = 70_000;
@@ -39,8 +39,8 @@ pub fn allocated_bytes(below: &Path) -> u64 {
     bytes
 }
 
-/// One writer's part: overwrites its keys at random until it is told that it is enough, or the broker is gone.
-fn blow(mut ledger: Ledger, mut client: Client, mut random: Random, replies: &AtomicU64, enough: u64) -> Ledger {
+/// One writer's part: overwrites its keys at random until it hears that it is enough, or the broker is gone.
+fn blow(mut ledger: Ledger, mut client: Client, mut random: Random, replies: &AtomicU64, enough: &Word) -> Ledger {
     let send = |ledger: &mut Ledger, client: &mut Client, random: &mut Random| {
         (0..BURST).for_each(|_| ledger.put(client, random.between(0, u64::from(KEYS_EACH)) as u32));
         client.flush().is_ok()
@@ -49,7 +49,7 @@ fn blow(mut ledger: Ledger, mut client: Client, mut random: Random, replies: &At
         return ledger;
     }
     // A burst is always on its way while the one before it is answered.
-    while replies.load(Ordering::Relaxed) < enough && send(&mut ledger, &mut client, &mut random) {
+    while !enough.was_said() && send(&mut ledger, &mut client, &mut random) {
         if !read(&mut ledger, &mut client, replies, BURST) {
             return ledger;
         }
@@ -102,7 +102,7 @@ impl Sampled {
     }
 }
 
-/// Storms until `enough` replies, with a kill right then or an orderly end; the disk is sampled all the while.
+/// Storms until about `enough` replies, with a kill right then or an orderly end; the disk is sampled all the while.
 fn storm(
     broker: Broker,
     data_dir: &Path,
@@ -111,19 +111,18 @@ fn storm(
     enough: u64,
     kill: bool,
 ) -> (Option<Broker>, Sampled) {
-    let replies = AtomicU64::new(0);
+    let (replies, enough_of_it) = (AtomicU64::new(0), Word::default());
     let mut sampled = Sampled::default();
     let mut observer = broker.client();
     let mut broker = Some(broker);
-    // Whoever is killed is killed among writes on their way.
-    let last = if kill { u64::MAX } else { enough };
     *ledgers = thread::scope(|scope| {
+        let _end = enough_of_it.at_the_end();
         let writers: Vec<_> = std::mem::take(ledgers)
             .into_iter()
             .map(|ledger| {
                 let (client, random) = (broker.as_ref().expect("it runs").client(), random.fork());
-                let replies = &replies;
-                scope.spawn(move || blow(ledger, client, random, replies, last))
+                let (replies, enough) = (&replies, &enough_of_it);
+                scope.spawn(move || blow(ledger, client, random, replies, enough))
             })
             .collect();
         let mut next = SAMPLE_EVERY;
@@ -132,9 +131,11 @@ fn storm(
             sampled.take(data_dir, &mut observer);
             next = replies.load(Ordering::Relaxed).max(next) + SAMPLE_EVERY;
         }
+        // Whoever is killed is killed among writes on their way.
         if kill {
             broker.take().expect("it runs").kill();
         }
+        enough_of_it.say();
         writers.into_iter().map(|writer| writer.join().expect("a writer")).collect()
     });
     (broker, sampled)

@@ -25,5 +25,6 @@ mod golden;
 mod group_commit;
 mod inspect;
 mod kill;
+mod overdue;
 mod power_cut;
 mod values;

@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const MAX_DEPTH: usize = 4;
 
 /// One reply.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Reply {
     Simple(Vec<u8>),
     Error(Vec<u8>),
@@ -99,6 +99,23 @@ impl Client {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error.into()),
             }
+        }
+    }
+}
+
+/// As it reads on the wire, and not more of it than a failure's text can take.
+impl fmt::Debug for Reply {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const MOST: usize = 200;
+        let text = |bytes: &[u8]| bytes[..bytes.len().min(MOST)].escape_ascii().to_string();
+        match self {
+            Self::Simple(bytes) => write!(to, "+{}", text(bytes)),
+            Self::Error(bytes) => write!(to, "-{}", text(bytes)),
+            Self::Integer(number) => write!(to, ":{number}"),
+            Self::Bulk(None) => write!(to, "$-1"),
+            Self::Bulk(Some(bytes)) => write!(to, "${} {}", bytes.len(), text(bytes)),
+            Self::Array(None) => write!(to, "*-1"),
+            Self::Array(Some(items)) => to.debug_list().entries(items.iter().take(MOST)).finish(),
         }
     }
 }

@@ -8,9 +8,11 @@ mod client;
 mod info;
 mod random;
 mod scratch;
+mod word;
 
 pub use broker::{Broker, Launch, Refusal, until};
 pub use client::{Broken, Client, Reply};
 pub use info::Info;
 pub use random::Random;
 pub use scratch::Scratch;
+pub use word::Word;

@@ -129,22 +129,16 @@ impl Disk for RealDisk {
     }
 }
 
-/// Opens what is there without waiting for anybody, as a pipe's opening would; refuses what is no regular file.
-fn open_regular(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
-    let no_wait = rustix::fs::OFlags::NONBLOCK.bits() as i32;
-    let file = options.custom_flags(no_wait).open(path).map_err(|error| match error.kind() {
-        // The same words whether it was opened to read or to write.
-        ErrorKind::IsADirectory => ErrorKind::IsADirectory.into(),
-        _ => error,
-    })?;
-    let found = file.metadata()?;
-    if found.is_dir() {
-        return Err(ErrorKind::IsADirectory.into());
+/// Opens a regular file, or makes one if the options say so. What else is there is refused unopened: to open a pipe is to
+/// wait for its other end.
+fn open_regular(options: &OpenOptions, path: &Path) -> io::Result<File> {
+    match fs::metadata(path) {
+        Ok(found) if found.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+        Ok(found) if !found.is_file() => return Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file")),
+        // Opening says what is wrong, or makes it.
+        Ok(_) | Err(_) => {}
     }
-    if !found.is_file() {
-        return Err(io::Error::new(ErrorKind::InvalidInput, "it is no regular file"));
-    }
-    Ok(file)
+    options.open(path)
 }
 
 /// The directory a name stands in; a bare name stands in the current one.
