@@ -93,11 +93,12 @@ impl Config {
     }
 
     /// Bytes of values kept in memory. They are not given back when memory is short, so without a word from the operator they
-    /// take only a part of what there may be.
+    /// take only a part of what there may be, and none when the log is in memory itself: there they would save nothing.
     #[must_use]
     pub fn value_cache_bytes(&self) -> u64 {
         let most = if self.max_memory == 0 { u64::MAX } else { self.max_memory / VALUE_CACHE_SHARE };
-        self.value_cache.unwrap_or(DEFAULT_VALUE_CACHE_BYTES.min(most))
+        let unsaid = if self.memory { 0 } else { DEFAULT_VALUE_CACHE_BYTES.min(most) };
+        self.value_cache.unwrap_or(unsaid)
     }
 }
 
@@ -237,5 +238,6 @@ mod tests {
         assert_eq!(cache(&["--max-memory", "100mb"]), 25 << 20);
         assert_eq!(cache(&["--max-memory", "100mb", "--value-cache", "80mb"]), 80 << 20);
         assert_eq!(cache(&["--value-cache", "0"]), 0);
+        assert_eq!((cache(&["--memory"]), cache(&["--memory", "--value-cache", "1kb"])), (0, 1024));
     }
 }

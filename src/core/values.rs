@@ -153,9 +153,21 @@ mod tests {
         assert_eq!((kept(&anew, 1), kept(&anew, 2)), (None, None));
         let next_history = ShardValues { values: Arc::clone(&values), epoch: Epoch(8), ..one };
         assert_eq!(kept(&next_history, 1), None);
+        other.forget(Revision(1), 1);
         let counts = values.counts();
         assert_eq!((counts.hits, counts.misses, counts.entries), (2, 5, 2));
         assert_eq!(counts.bytes, (3 + 5 + 2 * CACHED_VALUE_OVERHEAD_BYTES) as u64);
+    }
+
+    #[test]
+    fn what_is_forgotten_makes_room_at_once() {
+        let values = Values::new(1024 * 1024);
+        let shard = values.of_shard(EPOCH);
+        (1..=3).for_each(|revision| shard.keep(Revision(revision), b"v"));
+        shard.forget(Revision(2), 1);
+        shard.forget(Revision(9), 1);
+        assert_eq!(values.counts().entries, 2);
+        assert_eq!((kept(&shard, 1), kept(&shard, 2)), (Some(b"v".to_vec()), None));
     }
 
     #[test]

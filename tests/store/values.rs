@@ -79,6 +79,18 @@ fn what_is_written_over_deleted_or_lapsed_is_not_had_from_memory() {
     assert_eq!(read(&bed, b"k"), None);
 }
 
+#[test]
+fn a_key_that_is_written_and_read_in_turn_takes_room_for_one_value() {
+    let mut bed = world(64 * 1024).open().expect("a new store");
+    for round in 0..100_u8 {
+        bed.put_acknowledged(b"k", &[round; 40]);
+        assert_eq!(bed.get(b"k").expect("a sound disk"), Some(vec![round; 40]));
+        assert_eq!(bed.shard.values.counts().entries, 1);
+    }
+    bed.turns().turn().delete(b"k").expect("room");
+    assert_eq!(bed.shard.values.counts().entries, 0);
+}
+
 /// A run over a few keys, with room for fewer values than there are, so that they come and go.
 #[test]
 fn whatever_is_kept_every_read_gives_what_was_written_last() {
