@@ -18,7 +18,7 @@ const DISK_BYTES: u64 = 480 * MIB;
 const SEGMENT_BYTES: u64 = 64 * MIB;
 const DIRECTORY_UNUSABLE: i32 = 5;
 const LOW: &str = "MISCONF the disk has ";
-const NO_ROOM: &str = "MISCONF the log has no allocated space left on the disk; nothing was written";
+const NO_ROOM: &str = "MISCONF the log has no room left, and no file for more can be made now (space, inodes, open files or a limit on file sizes); nothing was written";
 
 fn call(client: &mut Client, words: &[&[u8]]) -> Reply {
     client.call(words).expect("a reply")
