@@ -19,8 +19,8 @@ Only ratios mean anything: the machine is shared, and the load generator runs on
 - `requests/s` is the median of the rounds with the least and the most. `ratio` is Hearth's rate over redis' in the
   same round, again median with least and most; above 1 Hearth is faster. It need not equal the ratio of the medians.
 - Flushed means that redis runs with `--appendfsync always` and Hearth with `--fsync always`; flushed each second
-  means `everysec` for both. For GET, redis runs without persistence and Hearth as shipped, with each value read from
-  the log: Hearth has no value cache yet, so those rows are P5 and P6 at once.
+  means `everysec` for both. For GET, redis runs without persistence and Hearth as shipped, its value cache included:
+  that is P5; there is no row of P6 (the cache off) yet.
 - `bare flush` is one append of 150 bytes and one fdatasync, repeated, in a file already filled with zeros, just before and after Hearth's
   run: `cost over it` is the time of one request of a single client over the time of one such flush, round by round.
 - `server CPU` is user and system time of all threads, with finished child processes, per request. `generator` is
