@@ -9,9 +9,11 @@
 
 mod broker;
 mod client;
+mod redis;
 mod script;
 mod table;
 
+mod differential;
 mod limits;
 mod loading;
 mod pipelines;

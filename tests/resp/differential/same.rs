@@ -1,0 +1,178 @@
+//! Whether two replies say the same.
+//!
+//! Promise: bytes decide, but for the commands in `NORMALISERS`, whose replies cannot be the same bytes twice even of one
+//! server; each says why. Must never know which of the two is Hearth.
+
+use crate::differential::label::command;
+use crate::differential::reply::Reply;
+use crate::differential::sequence::Request;
+
+/// Replies that are not compared byte by byte.
+pub struct Normaliser {
+    pub name: &'static str,
+    pub reason: &'static str,
+    commands: &'static [&'static str],
+    same: fn(&Reply, &Reply) -> bool,
+}
+
+/// How far apart two readings of one thing may be on a busy machine.
+const TOLERANCE_MS: i64 = 10_000;
+
+pub const NORMALISERS: &[Normaliser] = &[
+    Normaliser {
+        name: "seconds-left",
+        reason: "the two were not asked in the same moment",
+        commands: &["ttl"],
+        same: |a, b| positive_and_near(a, b, TOLERANCE_MS / 1000),
+    },
+    Normaliser {
+        name: "milliseconds-left",
+        reason: "the two were not asked in the same moment",
+        commands: &["pttl"],
+        same: |a, b| positive_and_near(a, b, TOLERANCE_MS),
+    },
+    Normaliser {
+        name: "expiry-in-seconds",
+        reason: "a time to live was not begun in the same moment; an expiry at a certain time is compared exactly",
+        commands: &["expiretime"],
+        same: |a, b| positive_and_near(a, b, TOLERANCE_MS / 1000) && !is_certain(a, 1) && !is_certain(b, 1),
+    },
+    Normaliser {
+        name: "expiry-in-milliseconds",
+        reason: "a time to live was not begun in the same moment; an expiry at a certain time is compared exactly",
+        commands: &["pexpiretime"],
+        same: |a, b| positive_and_near(a, b, TOLERANCE_MS) && !is_certain(a, 1000) && !is_certain(b, 1000),
+    },
+    Normaliser {
+        name: "keys-in-any-order",
+        reason: "Redis answers them in the order of its hash table, which has a random seed",
+        commands: &["keys"],
+        same: |a, b| sorted(a).is_some_and(|a| Some(a) == sorted(b)),
+    },
+    Normaliser {
+        name: "one-page-of-scan",
+        reason: "cursor and keys of a page depend on a hash table; the keys of all pages are compared by a step of its own",
+        commands: &["scan"],
+        same: |a, b| is_page(a) && is_page(b),
+    },
+    Normaliser {
+        name: "any-key",
+        reason: "it is a random one; that it is there is looked at by a step of its own",
+        commands: &["randomkey"],
+        same: |a, b| a.bulk().is_some() && b.bulk().is_some(),
+    },
+    Normaliser {
+        name: "time-of-day",
+        reason: "the two were not asked in the same moment",
+        commands: &["time"],
+        same: |a, b| is_time(a) && is_time(b),
+    },
+    Normaliser {
+        name: "version-and-id",
+        reason: "they are two servers; Hearth says 7.2.4, because clients look at it",
+        commands: &["hello"],
+        same: |a, b| {
+            a.parts().is_some() && shape(a) == shape(b) && without_version_and_id(a) == without_version_and_id(b)
+        },
+    },
+    Normaliser {
+        name: "connection-number",
+        reason: "each server counts its own connections",
+        commands: &["client|id"],
+        same: |a, b| a.integer().is_some_and(|a| a > 0) && b.integer().is_some_and(|b| b > 0),
+    },
+    Normaliser {
+        name: "idle-seconds",
+        reason: "the two were not asked in the same moment",
+        commands: &["object|idletime"],
+        same: |a, b| a.integer().zip(b.integer()).is_some_and(|(a, b)| (a - b).abs() <= TOLERANCE_MS / 1000),
+    },
+    Normaliser {
+        name: "bytes-of-a-key",
+        reason: "it depends on how a server keeps a key in memory",
+        commands: &["memory|usage"],
+        same: |a, b| a.integer().is_some_and(|a| a > 0) && b.integer().is_some_and(|b| b > 0),
+    },
+    Normaliser {
+        name: "what-a-command-is",
+        reason: "tips, key specifications and categories differ; name, arity, flags and keys are compared, flags in any order",
+        commands: &["command|info"],
+        same: same_commands,
+    },
+];
+
+fn positive_and_near(a: &Reply, b: &Reply, tolerance: i64) -> bool {
+    a.integer().zip(b.integer()).is_some_and(|(a, b)| a > 0 && b > 0 && a.abs_diff(b) <= tolerance as u64)
+}
+
+/// Whether it is one of the times that sequences name: see `words::far_ahead_s`.
+fn is_certain(reply: &Reply, per_second: i64) -> bool {
+    reply.integer().is_some_and(|time| (4_000_000_000..5_000_000_000).contains(&(time / per_second)))
+}
+
+fn sorted(reply: &Reply) -> Option<Vec<Reply>> {
+    let mut parts = reply.parts()?.to_vec();
+    parts.sort();
+    Some(parts)
+}
+
+fn is_page(reply: &Reply) -> bool {
+    let Some([cursor, keys]) = reply.parts() else { return false };
+    let cursor = cursor.bulk().and_then(|cursor| str::from_utf8(cursor).ok()?.parse::<u64>().ok());
+    let are_bulks = |keys: &[Reply]| keys.iter().all(|key| key.bulk().is_some());
+    // More than 53 bits would not survive clients that keep numbers as floats; Redis's own has no more than its table.
+    cursor.is_some_and(|cursor| cursor < 1 << 53) && matches!(keys, Reply::Array(keys) if are_bulks(keys))
+}
+
+fn is_time(reply: &Reply) -> bool {
+    let numbers = |parts: &[Reply]| {
+        let number = |part: &Reply| str::from_utf8(part.bulk()?).ok()?.parse::<u64>().ok();
+        parts.iter().map(number).collect::<Option<Vec<u64>>>()
+    };
+    let read = reply.parts().and_then(numbers);
+    read.is_some_and(|read| matches!(read[..], [seconds, micros] if seconds > 1_700_000_000 && micros < 1_000_000))
+}
+
+fn shape(reply: &Reply) -> std::mem::Discriminant<Reply> {
+    std::mem::discriminant(reply)
+}
+
+fn without_version_and_id(hello: &Reply) -> Vec<Reply> {
+    let mut parts = hello.parts().unwrap_or_default().to_vec();
+    for at in 1..parts.len() {
+        if [&b"version"[..], b"id"].iter().any(|field| parts[at - 1].bulk() == Some(field)) {
+            parts[at] = Reply::Nothing("varies");
+        }
+    }
+    parts
+}
+
+/// What of a command's ten facts is compared: name, arity, flags, first and last key, step.
+fn facts(command: &Reply) -> Option<(Vec<Reply>, Vec<Reply>)> {
+    let parts = command.parts().filter(|parts| parts.len() == 10)?;
+    Some(([&parts[..2], &parts[3..6]].concat(), sorted(&parts[2])?))
+}
+
+fn same_commands(a: &Reply, b: &Reply) -> bool {
+    let (Some(a), Some(b)) = (a.parts(), b.parts()) else { return false };
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || facts(a).is_some_and(|a| Some(a) == facts(b)))
+}
+
+/// Whether two replies to a request say the same; names the normaliser if it took one.
+pub fn same(request: &Request, a: &Reply, b: &Reply) -> (bool, Option<&'static str>) {
+    if a == b {
+        return (true, None);
+    }
+    let command = command(request);
+    let judge = NORMALISERS.iter().find(|normaliser| normaliser.commands.contains(&command));
+    judge.map_or((false, None), |judge| ((judge.same)(a, b), Some(judge.name)))
+}
+
+#[test]
+fn every_normaliser_has_a_name_of_its_own_and_a_reason() {
+    let mut names: Vec<&str> = NORMALISERS.iter().map(|normaliser| normaliser.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), NORMALISERS.len());
+    assert!(NORMALISERS.iter().all(|normaliser| !normaliser.reason.is_empty()));
+}
