@@ -59,6 +59,11 @@ impl Coverage {
         for (cell, count) in rare {
             let _ = writeln!(text, "  {count:>5}  {cell}");
         }
+        let mut common: Vec<_> = self.cells.iter().map(|(cell, count)| (count, cell)).collect();
+        common.sort_unstable();
+        for (count, cell) in common.iter().rev().take(10) {
+            let _ = writeln!(text, "  {count:>5}  {cell}");
+        }
         let others: Vec<_> = self.cells.iter().filter(|(cell, _)| !expected.contains(*cell)).collect();
         let _ = writeln!(text, "{} cells that are not in the list", others.len());
         for (cell, count) in others {

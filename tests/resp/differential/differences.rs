@@ -7,6 +7,7 @@
 
 use crate::differential::label::command;
 use crate::differential::reply::Reply;
+use crate::differential::same::Before;
 use crate::differential::sequence::Request;
 
 /// Two replies that are not the same.
@@ -14,8 +15,7 @@ pub struct Seen<'a> {
     pub request: &'a Request,
     pub redis: &'a Reply,
     pub hearth: &'a Reply,
-    /// How many keys have lapsed since the sequence began.
-    pub lapsed: usize,
+    pub before: Before,
 }
 
 pub struct Difference {
@@ -53,7 +53,7 @@ pub const DIFFERENCES: &[Difference] = &[
         reason: "a lapsed key counts until the sweep has seen it",
         matches: |seen| {
             let more = seen.hearth.integer().zip(seen.redis.integer()).map(|(hearth, redis)| hearth - redis);
-            command(seen.request) == "dbsize" && more.is_some_and(|more| more > 0 && more <= seen.lapsed as i64)
+            command(seen.request) == "dbsize" && more.is_some_and(|more| more > 0 && more <= seen.before.lapsed as i64)
         },
         ends: false,
     },

@@ -123,7 +123,12 @@ fn options(command: &str, request: &Request) -> String {
     found.join("+")
 }
 
-/// Whether an expiry is given that has passed already.
+/// Whether a request gives an expiry that has passed already.
+pub fn gives_past(request: &Request) -> bool {
+    let words: Vec<String> = (0..request.0.len()).map(|at| request.capitals(at)).collect();
+    is_past(command(request), &words)
+}
+
 fn is_past(command: &str, words: &[String]) -> bool {
     let number = |at: usize| words.get(at).and_then(|word| word.parse::<i64>().ok());
     let behind = |option: &str| words.iter().position(|word| word == option).and_then(|at| number(at + 1));
@@ -154,6 +159,9 @@ const VALUES: &[&str] = &[
     "wait",
 ];
 
+/// Commands for which nothing and something are two kinds of replies.
+const EMPTY: &[&str] = &["get", "getdel", "getrange", "getset", "substr"];
+
 /// The kind of a reply.
 pub fn outcome(command: &str, reply: &Reply) -> String {
     match reply {
@@ -162,7 +170,9 @@ pub fn outcome(command: &str, reply: &Reply) -> String {
         Reply::Integer(_) if VALUES.contains(&command) => "integer".to_owned(),
         Reply::Integer(number @ ..=1) => number.to_string(),
         Reply::Integer(_) => "more".to_owned(),
-        Reply::Bulk(bytes) | Reply::Verbatim(bytes) if bytes.is_empty() => "empty".to_owned(),
+        Reply::Bulk(bytes) | Reply::Verbatim(bytes) if bytes.is_empty() && EMPTY.contains(&command) => {
+            "empty".to_owned()
+        }
         Reply::Bulk(bytes) if command == "object|encoding" => String::from_utf8_lossy(bytes).into_owned(),
         Reply::Bulk(_) | Reply::Verbatim(_) => "bulk".to_owned(),
         Reply::Nothing(_) => "nil".to_owned(),

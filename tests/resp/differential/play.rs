@@ -8,9 +8,9 @@ use std::time::Duration;
 use crate::broker::PATIENCE;
 use crate::differential::coverage::Coverage;
 use crate::differential::differences::{Seen, explain};
-use crate::differential::label::{cell, command, outcome};
+use crate::differential::label::{cell, command, gives_past, outcome};
 use crate::differential::reply::{Reply, shown};
-use crate::differential::same::{NORMALISERS, same};
+use crate::differential::same::{Before, NORMALISERS, same};
 use crate::differential::sequence::{Request, Sequence, Step};
 use crate::differential::side::{CONNECTIONS, HAND, Side};
 
@@ -51,14 +51,15 @@ struct Play<'a> {
     coverage: &'a mut Coverage,
     /// What a transaction of each connection has queued; none outside one.
     queued: [Option<Vec<Request>>; CONNECTIONS],
-    lapsed: usize,
+    before: Before,
     compared: usize,
 }
 
 impl Pair {
     /// Plays `sequence`; gives how many replies were compared, and why it ended early.
     pub fn play(&mut self, sequence: &Sequence, coverage: &mut Coverage) -> (usize, Going) {
-        let mut play = Play { pair: self, coverage, queued: [None, None, None], lapsed: 0, compared: 0 };
+        let mut play =
+            Play { pair: self, coverage, queued: [None, None, None], before: Before::default(), compared: 0 };
         let ended = play.all(sequence);
         let compared = play.compared;
         if ended.is_err() {
@@ -201,14 +202,15 @@ impl Play<'_> {
 
     fn compare(&mut self, request: &Request, one: &Reply, other: &Reply) -> Going {
         self.coverage.count(cell(request, one));
-        let (same, normaliser) = same(request, one, other);
+        let (same, normaliser) = same(request, one, other, &self.before);
+        self.before.past += usize::from(gives_past(request));
         if let Some(name) = normaliser.filter(|_| same) {
             self.coverage.need(name);
         }
         if same {
             return Ok(());
         }
-        let seen = Seen { request, redis: one, hearth: other, lapsed: self.lapsed };
+        let seen = Seen { request, redis: one, hearth: other, before: self.before };
         match explain(&seen).filter(|_| self.pair.excusing) {
             Some(difference) => {
                 self.coverage.need(difference.name);
@@ -240,7 +242,7 @@ impl Play<'_> {
         for _ in 0..PATIENCE.as_micros() / PAUSE.as_micros() {
             let (a, b) = self.ask(&request)?;
             if !soon(&a) && !soon(&b) {
-                self.lapsed += usize::from(gone);
+                self.before.lapsed += usize::from(gone);
                 return self.compare(&request, &a, &b);
             }
             gone = true;

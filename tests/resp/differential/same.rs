@@ -12,7 +12,16 @@ pub struct Normaliser {
     pub name: &'static str,
     pub reason: &'static str,
     commands: &'static [&'static str],
-    same: fn(&Reply, &Reply) -> bool,
+    same: fn(&Reply, &Reply, &Before) -> bool,
+}
+
+/// What a sequence did before, and may still show.
+#[derive(Clone, Copy, Default)]
+pub struct Before {
+    /// Keys that have lapsed.
+    pub lapsed: usize,
+    /// Keys that were given an expiry that had passed.
+    pub past: usize,
 }
 
 /// How far apart two readings of one thing may be on a busy machine.
@@ -23,55 +32,63 @@ pub const NORMALISERS: &[Normaliser] = &[
         name: "seconds-left",
         reason: "the two were not asked in the same moment",
         commands: &["ttl"],
-        same: |a, b| positive_and_near(a, b, TOLERANCE_MS / 1000),
+        same: |a, b, _| positive_and_near(a, b, TOLERANCE_MS / 1000),
     },
     Normaliser {
         name: "milliseconds-left",
         reason: "the two were not asked in the same moment",
         commands: &["pttl"],
-        same: |a, b| positive_and_near(a, b, TOLERANCE_MS),
+        same: |a, b, _| positive_and_near(a, b, TOLERANCE_MS),
     },
     Normaliser {
         name: "expiry-in-seconds",
         reason: "a time to live was not begun in the same moment; an expiry at a certain time is compared exactly",
         commands: &["expiretime"],
-        same: |a, b| positive_and_near(a, b, TOLERANCE_MS / 1000) && !is_certain(a, 1) && !is_certain(b, 1),
+        same: |a, b, _| positive_and_near(a, b, TOLERANCE_MS / 1000) && !is_certain(a, 1) && !is_certain(b, 1),
     },
     Normaliser {
         name: "expiry-in-milliseconds",
         reason: "a time to live was not begun in the same moment; an expiry at a certain time is compared exactly",
         commands: &["pexpiretime"],
-        same: |a, b| positive_and_near(a, b, TOLERANCE_MS) && !is_certain(a, 1000) && !is_certain(b, 1000),
+        same: |a, b, _| positive_and_near(a, b, TOLERANCE_MS) && !is_certain(a, 1000) && !is_certain(b, 1000),
     },
     Normaliser {
         name: "keys-in-any-order",
         reason: "Redis answers them in the order of its hash table, which has a random seed",
         commands: &["keys"],
-        same: |a, b| sorted(a).is_some_and(|a| Some(a) == sorted(b)),
+        same: |a, b, _| sorted(a).is_some_and(|a| Some(a) == sorted(b)),
     },
     Normaliser {
         name: "one-page-of-scan",
         reason: "cursor and keys of a page depend on a hash table; the keys of all pages are compared by a step of its own",
         commands: &["scan"],
-        same: |a, b| is_page(a) && is_page(b),
+        same: |a, b, _| is_page(a) && is_page(b),
     },
     Normaliser {
         name: "any-key",
         reason: "it is a random one; that it is there is looked at by a step of its own",
         commands: &["randomkey"],
-        same: |a, b| a.bulk().is_some() && b.bulk().is_some(),
+        same: |a, b, _| a.bulk().is_some() && b.bulk().is_some(),
+    },
+    Normaliser {
+        name: "keys-past-when-set",
+        reason: "SET with an expiry that has passed leaves a key in Redis that counts until something comes upon it",
+        commands: &["dbsize"],
+        same: |a, b, before| {
+            a.integer().zip(b.integer()).is_some_and(|(a, b)| a >= 0 && b >= 0 && a.abs_diff(b) <= before.past as u64)
+        },
     },
     Normaliser {
         name: "time-of-day",
         reason: "the two were not asked in the same moment",
         commands: &["time"],
-        same: |a, b| is_time(a) && is_time(b),
+        same: |a, b, _| is_time(a) && is_time(b),
     },
     Normaliser {
         name: "version-and-id",
         reason: "they are two servers; Hearth says 7.2.4, because clients look at it",
         commands: &["hello"],
-        same: |a, b| {
+        same: |a, b, _| {
             a.parts().is_some() && shape(a) == shape(b) && without_version_and_id(a) == without_version_and_id(b)
         },
     },
@@ -79,19 +96,19 @@ pub const NORMALISERS: &[Normaliser] = &[
         name: "connection-number",
         reason: "each server counts its own connections",
         commands: &["client|id"],
-        same: |a, b| a.integer().is_some_and(|a| a > 0) && b.integer().is_some_and(|b| b > 0),
+        same: |a, b, _| a.integer().is_some_and(|a| a > 0) && b.integer().is_some_and(|b| b > 0),
     },
     Normaliser {
         name: "idle-seconds",
         reason: "the two were not asked in the same moment",
         commands: &["object|idletime"],
-        same: |a, b| a.integer().zip(b.integer()).is_some_and(|(a, b)| (a - b).abs() <= TOLERANCE_MS / 1000),
+        same: |a, b, _| a.integer().zip(b.integer()).is_some_and(|(a, b)| (a - b).abs() <= TOLERANCE_MS / 1000),
     },
     Normaliser {
         name: "bytes-of-a-key",
         reason: "it depends on how a server keeps a key in memory",
         commands: &["memory|usage"],
-        same: |a, b| a.integer().is_some_and(|a| a > 0) && b.integer().is_some_and(|b| b > 0),
+        same: |a, b, _| a.integer().is_some_and(|a| a > 0) && b.integer().is_some_and(|b| b > 0),
     },
     Normaliser {
         name: "what-a-command-is",
@@ -153,19 +170,19 @@ fn facts(command: &Reply) -> Option<(Vec<Reply>, Vec<Reply>)> {
     Some(([&parts[..2], &parts[3..6]].concat(), sorted(&parts[2])?))
 }
 
-fn same_commands(a: &Reply, b: &Reply) -> bool {
+fn same_commands(a: &Reply, b: &Reply, _: &Before) -> bool {
     let (Some(a), Some(b)) = (a.parts(), b.parts()) else { return false };
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || facts(a).is_some_and(|a| Some(a) == facts(b)))
 }
 
 /// Whether two replies to a request say the same; names the normaliser if it took one.
-pub fn same(request: &Request, a: &Reply, b: &Reply) -> (bool, Option<&'static str>) {
+pub fn same(request: &Request, a: &Reply, b: &Reply, before: &Before) -> (bool, Option<&'static str>) {
     if a == b {
         return (true, None);
     }
     let command = command(request);
     let judge = NORMALISERS.iter().find(|normaliser| normaliser.commands.contains(&command));
-    judge.map_or((false, None), |judge| ((judge.same)(a, b), Some(judge.name)))
+    judge.map_or((false, None), |judge| ((judge.same)(a, b, before), Some(judge.name)))
 }
 
 #[test]

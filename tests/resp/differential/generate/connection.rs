@@ -8,15 +8,15 @@ use crate::differential::label::KNOWN;
 
 /// Each command with its weight: roughly how many kinds of replies it has.
 pub const COMMANDS: &[(usize, fn(&mut Maker))] = &[
-    (8, ping),
-    (6, echo),
-    (20, select),
-    (34, hello),
+    (24, ping),
+    (18, echo),
+    (36, select),
+    (75, hello),
     (6, |m| plainly!(m, &["RESET"])),
-    (90, client),
-    (30, command),
+    (170, client),
+    (70, command),
     (34, config),
-    (5, |m| plainly!(m, &["TIME"])),
+    (18, |m| plainly!(m, &["TIME"])),
     (14, unknown),
     (170, wrong_count),
 ];
@@ -32,7 +32,19 @@ fn echo(m: &mut Maker) {
 }
 
 fn select(m: &mut Maker) {
-    let wrong = m.dice.text(&["16", "-1", "100", "abc", "", "1.5", "99999999999", "01", " 1", "9223372036854775808"]);
+    let wrong = m.dice.text(&[
+        "16",
+        "-1",
+        "100",
+        "abc",
+        "",
+        "1.5",
+        "99999999999",
+        "-3000000000",
+        "01",
+        " 1",
+        "9223372036854775808",
+    ]);
     if m.dice.percent(40) {
         return plainly!(m, &["SELECT", wrong]);
     }
@@ -115,16 +127,20 @@ fn some_name(m: &mut Maker) -> String {
 
 fn command(m: &mut Maker) {
     let (name, other) = (some_name(m), some_name(m));
-    match m.dice.below(10) {
+    match m.dice.below(13) {
         0..3 => plainly!(m, &["COMMAND", "INFO", &name]),
         3 => plainly!(m, &["COMMAND", "INFO", &name, &other]),
         4 => plainly!(m, &["COMMAND", "GETKEYS", &name]),
         5..7 => plainly!(m, &["COMMAND", "GETKEYS", &name, "a", "b", "c"]),
         7 => plainly!(m, &["COMMAND", "GETKEYS", &name, "a"]),
         8 => plainly!(m, &["COMMAND", m.dice.text(&["FOO", "", "COUNTS"])]),
-        _ => plainly!(m, 
-            &[&["COMMAND"], [&["GETKEYS"][..], &["COUNT", "a"], &["LIST", "a"]][m.dice.below(3)]].concat(),
-        ),
+        _ => {
+            plainly!(
+                m,
+                &[&["COMMAND"], [&["GETKEYS"][..], &["COUNT", "a"], &["LIST", "a"], &["LIST", "b"]][m.dice.below(4)]]
+                    .concat(),
+            )
+        }
     }
 }
 

@@ -13,33 +13,33 @@ use State::{Absent, Any, Dated, Empty, Integer, Lasting, Text};
 
 /// Each command with its weight: roughly how many kinds of replies it has.
 pub const COMMANDS: &[(usize, fn(&mut Maker))] = &[
-    (12, |m| several(m, "DEL")),
-    (12, |m| several(m, "UNLINK")),
-    (12, |m| several(m, "EXISTS")),
-    (12, |m| several(m, "TOUCH")),
-    (8, |m| on_one_key(m, "TYPE")),
-    (12, |m| on_one_key(m, "TTL")),
-    (12, |m| on_one_key(m, "PTTL")),
-    (12, |m| on_one_key(m, "EXPIRETIME")),
-    (12, |m| on_one_key(m, "PEXPIRETIME")),
-    (10, |m| on_one_key(m, "PERSIST")),
-    (70, |m| expire(m, "EXPIRE")),
-    (70, |m| expire(m, "PEXPIRE")),
-    (70, |m| expire(m, "EXPIREAT")),
-    (70, |m| expire(m, "PEXPIREAT")),
-    (14, keys),
-    (24, scan),
-    (24, scan_to_the_end),
-    (8, |m| plainly!(m, &["DBSIZE"])),
+    (18, |m| several(m, "DEL")),
+    (18, |m| several(m, "UNLINK")),
+    (18, |m| several(m, "EXISTS")),
+    (18, |m| several(m, "TOUCH")),
+    (18, |m| on_one_key(m, "TYPE")),
+    (18, |m| on_one_key(m, "TTL")),
+    (18, |m| on_one_key(m, "PTTL")),
+    (18, |m| on_one_key(m, "EXPIRETIME")),
+    (18, |m| on_one_key(m, "PEXPIRETIME")),
+    (18, |m| on_one_key(m, "PERSIST")),
+    (190, |m| expire(m, "EXPIRE")),
+    (190, |m| expire(m, "PEXPIRE")),
+    (190, |m| expire(m, "EXPIREAT")),
+    (190, |m| expire(m, "PEXPIREAT")),
+    (22, keys),
+    (40, scan),
+    (40, scan_to_the_end),
+    (18, |m| plainly!(m, &["DBSIZE"])),
     (24, |m| flush(m, "FLUSHDB")),
     (24, |m| flush(m, "FLUSHALL")),
-    (10, random_key),
+    (30, random_key),
     (16, |m| rename(m, "RENAME")),
     (16, |m| rename(m, "RENAMENX")),
     (60, copy),
-    (40, object),
-    (20, memory),
-    (16, wait),
+    (130, object),
+    (40, memory),
+    (20, wait),
     (36, lapse),
     (4, lapse_while_watched),
 ];
@@ -62,11 +62,11 @@ fn when(m: &mut Maker, name: &str) -> String {
     let (milliseconds, absolute) = (name.starts_with('P'), name.ends_with("AT"));
     let unit = if milliseconds { 1000 } else { 1 };
     match (m.dice.below(12), absolute) {
-        (0..7, true) => (words::far_ahead_s(&mut m.dice) * unit).to_string(),
-        (0..7, false) if milliseconds => m.lasting_ms(),
-        (0..7, false) => m.lasting_s(),
-        (7 | 8, true) => (words::past_s(&mut m.dice) * unit).to_string(),
-        (7, false) => (m.dice.text(&["0", "-1", "-100000", "-1000000000000"])).to_owned(),
+        (0..6, true) => (words::far_ahead_s(&mut m.dice) * unit).to_string(),
+        (0..6, false) if milliseconds => m.lasting_ms(),
+        (0..6, false) => m.lasting_s(),
+        (6..9, true) => (words::past_s(&mut m.dice) * unit).to_string(),
+        (6 | 7, false) => (m.dice.text(&["0", "-1", "-100000", "-1000000000000"])).to_owned(),
         (8 | 9, _) => {
             (m.dice.text(&["0", "-1", "-9223372036854775808", "-9223372036854775", "9000000000000000"])).to_owned()
         }
@@ -79,13 +79,13 @@ fn expire(m: &mut Maker, name: &str) {
     let when = when(m, name);
     let mut words = vec![name.as_bytes().to_vec(), key, when.into_bytes()];
     let flags: &[&str] = match m.dice.below(20) {
-        0..2 => &[],
-        2..6 => &["NX"],
-        6..10 => &["XX"],
-        10..13 => &["GT"],
-        13..16 => &["LT"],
-        16 => &["XX", "GT"],
-        17 => &["LT", "XX"],
+        0..3 => &[],
+        3..6 => &["NX"],
+        6..8 => &["XX"],
+        8..11 => &["GT"],
+        11..13 => &["LT"],
+        13..16 => &["XX", "GT"],
+        16 | 17 => &["LT", "XX"],
         18 => [&["NX", "XX"], &["NX", "GT"], &["LT", "NX"], &["GT", "LT"], &["GT", "GT"]][m.dice.below(5)],
         _ => [&["FOO"][..], &[""], &["XX", "BAR"], &["KEEPTTL"], &["NX", "XX", "GT", "LT"]][m.dice.below(5)],
     };
@@ -153,6 +153,9 @@ fn scan_to_the_end(m: &mut Maker) {
         return scan(m);
     }
     let (database, options) = (m.database(), scan_options(m));
+    if m.dice.percent(18) {
+        plainly!(m, &["FLUSHALL"]);
+    }
     m.step(Step::Scan { database, options });
 }
 
@@ -214,6 +217,10 @@ fn object(m: &mut Maker) {
     let key = m.given(&[Any, Absent, Text, Integer, Empty]);
     let subcommand = m.dice.text(&["ENCODING", "ENCODING", "ENCODING", "FREQ", "IDLETIME", "REFCOUNT", "FOO"]);
     let subcommand = m.word(subcommand);
+    if m.dice.percent(20) {
+        // What was appended to is kept in another way.
+        say!(m, "APPEND", key, "more");
+    }
     match m.dice.below(20) {
         0 => say!(m, "OBJECT", subcommand),
         1 => say!(m, "OBJECT", subcommand, key, "more"),

@@ -9,7 +9,7 @@ use crate::differential::side::HAND;
 
 /// Each kind with its weight.
 pub const COMMANDS: &[(usize, fn(&mut Maker))] = &[
-    (70, transaction),
+    (120, transaction),
     (80, watched),
     (14, |m| plainly!(m, &["EXEC"])),
     (14, |m| plainly!(m, &["DISCARD"])),
