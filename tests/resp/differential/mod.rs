@@ -73,7 +73,10 @@ struct Run {
 impl Run {
     fn new() -> Self {
         let other = if against_redis() { Side::redis("the other redis") } else { Side::hearth() };
-        let pair = Pair { redis: Side::redis("redis"), other, excusing: !against_redis() };
+        let mut redis = Side::redis("redis");
+        let version = redis.version().unwrap();
+        assert!(version.starts_with("7.0."), "the lists of this test are of redis-server 7.0, and this is {version}");
+        let pair = Pair { redis, other, excusing: !against_redis() };
         let without = variable("HEARTH_DIFFERENTIAL_WITHOUT").unwrap_or_default();
         let without = without.split(',').map(str::to_ascii_uppercase).collect();
         let (coverage, faults) = (Coverage::default(), BTreeMap::new());

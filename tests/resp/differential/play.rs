@@ -146,7 +146,6 @@ impl Play<'_> {
             return Err(self.fault(request, text.clone(), text));
         }
         let (a, b) = self.replies(HAND, request)?;
-        self.compared += 1;
         Ok((Reply::of(&a), Reply::of(&b)))
     }
 
@@ -218,14 +217,19 @@ impl Play<'_> {
             }
             None => {
                 let command = command(request);
-                let class = format!("{command}: {} / {}", outcome(command, one), outcome(command, other));
+                let (redis, hearth) = (outcome(command, one), outcome(command, other));
+                let is_there = !hearth.starts_with("-ERR unknown") || redis.starts_with("-ERR unknown");
+                let class =
+                    if is_there { format!("{command}: {redis} / {hearth}") } else { format!("{command}: not there") };
                 Err(self.fault_of_class(request, one.to_string(), other.to_string(), class))
             }
         }
     }
 
     fn fault(&self, request: &Request, redis: String, other: String) -> Stop {
-        let class = format!("{}: {redis} / {other}", command(request));
+        // What is quoted differs from time to time.
+        let kind = |text: &str| text.split('\'').next().unwrap_or_default().to_owned();
+        let class = format!("{}: {} / {}", command(request), kind(&redis), kind(&other));
         self.fault_of_class(request, redis, other, class)
     }
 
@@ -284,6 +288,7 @@ impl Play<'_> {
                     keys.sort();
                     keys.dedup();
                 });
+                self.compared += 1;
                 return self.compare(&of(b"0 to the end"), &Reply::Array(one), &Reply::Array(other));
             }
         }
@@ -291,7 +296,6 @@ impl Play<'_> {
     }
 
     fn page(&mut self, side: usize, request: &Request) -> Result<Reply, Stop> {
-        self.compared += 1;
         let line = if side == 0 { self.pair.redis.line(HAND) } else { self.pair.other.line(HAND) };
         let reply = line.send(&request.bytes()).and_then(|()| line.reply());
         match reply {
@@ -304,6 +308,7 @@ impl Play<'_> {
     fn random_key(&mut self) -> Going {
         let request = Request::of(["RANDOMKEY"]);
         let (a, b) = self.ask(&request)?;
+        self.compared += 1;
         self.compare(&request, &a, &b)?;
         for (side, key) in [(0, a), (1, b)] {
             if let Reply::Bulk(key) = key {

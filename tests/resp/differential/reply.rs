@@ -102,7 +102,7 @@ impl fmt::Display for Reply {
         };
         match self {
             Self::Simple(text) => write!(f, "+{}", text.escape_ascii()),
-            Self::Error(text) => write!(f, "-{}", text.escape_ascii()),
+            Self::Error(text) => write!(f, "-{}", text.escape_ascii().to_string().replace("\\'", "'")),
             Self::Integer(number) => write!(f, ":{number}"),
             Self::Bulk(bytes) => write!(f, "${}", shown(bytes)),
             Self::Verbatim(bytes) => write!(f, "={}", shown(bytes)),

@@ -56,6 +56,16 @@ impl Side {
         wanted(&self.lines[HAND].reply()?, b"+OK\r\n")
     }
 
+    /// Its version; the lists of this test were written from 7.0.
+    pub fn version(&mut self) -> Result<String, String> {
+        self.begin()?;
+        let hand = &mut self.lines[HAND];
+        hand.send(b"*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n")?;
+        let info = String::from_utf8_lossy(&hand.reply()?).into_owned();
+        let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
+        version.map(str::to_owned).ok_or(info)
+    }
+
     /// Forgets the connections, on which replies may be under way.
     pub fn hang_up(&mut self) {
         self.lines.clear();

@@ -2,19 +2,20 @@
 //!
 //! Promise: nothing said here closes a connection or changes a setting of the server. Must never know what is answered.
 
+use crate::differential::generate::Generator;
 use crate::differential::generate::maker::{Maker, State, plainly, say};
 use crate::differential::generate::words;
 use crate::differential::label::KNOWN;
 
 /// Each command with its weight: roughly how many kinds of replies it has.
-pub const COMMANDS: &[(usize, fn(&mut Maker))] = &[
+pub const COMMANDS: &[(usize, Generator)] = &[
     (24, ping),
     (18, echo),
     (36, select),
-    (75, hello),
+    (110, hello),
     (6, |m| plainly!(m, &["RESET"])),
-    (170, client),
-    (70, command),
+    (230, client),
+    (110, command),
     (34, config),
     (18, |m| plainly!(m, &["TIME"])),
     (14, unknown),

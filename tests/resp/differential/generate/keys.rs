@@ -3,6 +3,7 @@
 //! Promise: each command is said in every form, right and wrong, and on keys in every state it tells apart. Must never
 //! know what is answered.
 
+use crate::differential::generate::Generator;
 use crate::differential::generate::maker::{Maker, State, plainly, say};
 use crate::differential::generate::strings::wrong_number;
 use crate::differential::generate::words;
@@ -12,7 +13,7 @@ use crate::differential::side::HAND;
 use State::{Absent, Any, Dated, Empty, Integer, Lasting, Text};
 
 /// Each command with its weight: roughly how many kinds of replies it has.
-pub const COMMANDS: &[(usize, fn(&mut Maker))] = &[
+pub const COMMANDS: &[(usize, Generator)] = &[
     (18, |m| several(m, "DEL")),
     (18, |m| several(m, "UNLINK")),
     (18, |m| several(m, "EXISTS")),
@@ -22,24 +23,24 @@ pub const COMMANDS: &[(usize, fn(&mut Maker))] = &[
     (18, |m| on_one_key(m, "PTTL")),
     (18, |m| on_one_key(m, "EXPIRETIME")),
     (18, |m| on_one_key(m, "PEXPIRETIME")),
-    (18, |m| on_one_key(m, "PERSIST")),
-    (190, |m| expire(m, "EXPIRE")),
-    (190, |m| expire(m, "PEXPIRE")),
-    (190, |m| expire(m, "EXPIREAT")),
-    (190, |m| expire(m, "PEXPIREAT")),
+    (24, |m| on_one_key(m, "PERSIST")),
+    (215, |m| expire(m, "EXPIRE")),
+    (215, |m| expire(m, "PEXPIRE")),
+    (215, |m| expire(m, "EXPIREAT")),
+    (215, |m| expire(m, "PEXPIREAT")),
     (22, keys),
-    (40, scan),
-    (40, scan_to_the_end),
+    (56, scan),
+    (60, scan_to_the_end),
     (18, |m| plainly!(m, &["DBSIZE"])),
     (24, |m| flush(m, "FLUSHDB")),
     (24, |m| flush(m, "FLUSHALL")),
     (30, random_key),
-    (16, |m| rename(m, "RENAME")),
-    (16, |m| rename(m, "RENAMENX")),
-    (60, copy),
-    (130, object),
-    (40, memory),
-    (20, wait),
+    (24, |m| rename(m, "RENAME")),
+    (24, |m| rename(m, "RENAMENX")),
+    (80, copy),
+    (150, object),
+    (56, memory),
+    (28, wait),
     (36, lapse),
     (4, lapse_while_watched),
 ];
@@ -48,6 +49,10 @@ fn several(m: &mut Maker, name: &str) {
     let mut words = vec![name.as_bytes().to_vec(), m.given(&[Any, Absent, Text, Lasting])];
     if m.dice.percent(60) {
         words.extend(m.several_keys(5));
+    }
+    if m.dice.percent(20) {
+        // None of them is there.
+        m.say([vec![b"DEL".to_vec()], words[1..].to_vec()].concat());
     }
     m.say(words);
 }
@@ -75,20 +80,26 @@ fn when(m: &mut Maker, name: &str) -> String {
 }
 
 fn expire(m: &mut Maker, name: &str) {
-    let key = m.given(&[Any, Absent, Text, Text, Lasting, Dated, Dated]);
-    let when = when(m, name);
-    let mut words = vec![name.as_bytes().to_vec(), key, when.into_bytes()];
-    let flags: &[&str] = match m.dice.below(20) {
+    let flags: &[&str] = match m.dice.below(26) {
         0..3 => &[],
         3..6 => &["NX"],
         6..8 => &["XX"],
         8..11 => &["GT"],
-        11..13 => &["LT"],
-        13..16 => &["XX", "GT"],
-        16 | 17 => &["LT", "XX"],
-        18 => [&["NX", "XX"], &["NX", "GT"], &["LT", "NX"], &["GT", "LT"], &["GT", "GT"]][m.dice.below(5)],
+        11..14 => &["LT"],
+        14..17 => &["XX", "GT"],
+        17..23 => &["LT", "XX"],
+        23 => [&["NX", "XX"], &["NX", "GT"], &["LT", "NX"], &["GT", "GT"]][m.dice.below(4)],
+        24 => &["GT", "LT"],
         _ => [&["FOO"][..], &[""], &["XX", "BAR"], &["KEEPTTL"], &["NX", "XX", "GT", "LT"]][m.dice.below(5)],
     };
+    let key = match flags {
+        [] | ["NX" | "XX"] => m.given(&[Any, Absent, Text, Text, Lasting, Dated, Dated]),
+        // What is compared with another time needs one.
+        _ if name.ends_with("AT") => m.given(&[Absent, Text, Lasting, Dated, Dated]),
+        _ => m.given(&[Absent, Text, Lasting, Lasting, Dated]),
+    };
+    let when = if m.dice.percent(18) { "-1".to_owned() } else { when(m, name) };
+    let mut words = vec![name.as_bytes().to_vec(), key, when.into_bytes()];
     words.extend(flags.iter().map(|flag| m.word(flag)));
     m.say(words);
 }
@@ -153,7 +164,7 @@ fn scan_to_the_end(m: &mut Maker) {
         return scan(m);
     }
     let (database, options) = (m.database(), scan_options(m));
-    if m.dice.percent(18) {
+    if m.dice.percent(30) {
         plainly!(m, &["FLUSHALL"]);
     }
     m.step(Step::Scan { database, options });

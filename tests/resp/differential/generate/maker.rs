@@ -69,7 +69,7 @@ impl Maker {
     /// Says a request; the case of its name varies.
     pub fn say(&mut self, mut request: Vec<Vec<u8>>) {
         if let Ok(name) = str::from_utf8(&request[0]) {
-            request[0] = words::in_some_case(&mut self.dice, &name.to_owned());
+            request[0] = words::in_some_case(&mut self.dice, name);
         }
         self.pieces.push(Piece::Said(self.connection, Request(request)));
     }

@@ -14,6 +14,7 @@ use crate::differential::dice::Dice;
 use crate::differential::sequence::{Request, Sequence, Step};
 use maker::{Maker, Piece, plainly};
 
+/// Says a command in one of its forms, and before it what its setting needs.
 type Generator = fn(&mut Maker);
 
 /// The groups of generators; each row's weight is within all of them together.
@@ -88,4 +89,18 @@ fn close(dice: &mut Dice, steps: &mut Vec<Step>, batch: &mut (usize, Vec<Request
         cuts.sort_unstable();
     }
     steps.push(Step::Batch { connection: batch.0, requests, cuts });
+}
+
+#[test]
+fn a_seed_makes_the_same_sequence_again() {
+    for seed in 1..300 {
+        let made = sequence(seed);
+        assert_eq!(made, sequence(seed));
+        assert_ne!(made.steps, sequence(seed + 1).steps);
+        for step in &made.steps {
+            if let Step::Batch { connection, requests, .. } = step {
+                assert!(*connection < 2 && (1..=30).contains(&requests.len()), "{step}");
+            }
+        }
+    }
 }

@@ -3,15 +3,16 @@
 //! Promise: each command is said in every form, right and wrong, and on keys in every state it tells apart. Must never
 //! know what is answered.
 
+use crate::differential::generate::Generator;
 use crate::differential::generate::maker::{Maker, State, say};
 use crate::differential::generate::words;
 
 use State::{Absent, Any, Dated, Empty, Float, Integer, Lasting, Text};
 
 /// Each command with its weight: roughly how many kinds of replies it has.
-pub const COMMANDS: &[(usize, fn(&mut Maker))] = &[
+pub const COMMANDS: &[(usize, Generator)] = &[
     (20, get),
-    (330, set),
+    (430, set),
     (60, wrong_set),
     (18, setnx),
     (20, |m| setex(m, "SETEX")),
@@ -30,7 +31,7 @@ pub const COMMANDS: &[(usize, fn(&mut Maker))] = &[
     (18, append),
     (30, |m| range(m, "GETRANGE")),
     (24, |m| range(m, "SUBSTR")),
-    (36, setrange),
+    (50, setrange),
     (48, increment_by_float),
 ];
 
@@ -41,13 +42,13 @@ fn get(m: &mut Maker) {
 
 /// A way to say when a key expires: the option and its number.
 fn expiry(m: &mut Maker) -> Vec<Vec<u8>> {
-    let (word, number) = match m.dice.below(11) {
-        0 => ("EX", m.lasting_s()),
-        1 => ("PX", m.lasting_ms()),
-        2 | 3 => ("EXAT", words::far_ahead_s(&mut m.dice).to_string()),
-        4 | 5 => ("PXAT", (words::far_ahead_s(&mut m.dice) * 1000 + m.dice.roll() % 1000).to_string()),
-        6 | 9 => ("EXAT", words::past_s(&mut m.dice).to_string()),
-        7 | 10 => ("PXAT", (words::past_s(&mut m.dice) * 1000).to_string()),
+    let (word, number) = match m.dice.below(13) {
+        0 | 1 => ("EX", m.lasting_s()),
+        2 | 3 => ("PX", m.lasting_ms()),
+        4 | 5 => ("EXAT", words::far_ahead_s(&mut m.dice).to_string()),
+        6 | 7 => ("PXAT", (words::far_ahead_s(&mut m.dice) * 1000 + m.dice.roll() % 1000).to_string()),
+        8 | 9 => ("EXAT", words::past_s(&mut m.dice).to_string()),
+        10 | 11 => ("PXAT", (words::past_s(&mut m.dice) * 1000).to_string()),
         _ if m.dice.percent(50) => ("PXAT", "9223372036854775807".to_owned()),
         _ => ("EX", "9000000000000000".to_owned()),
     };
@@ -84,9 +85,9 @@ fn set(m: &mut Maker) {
     if m.dice.percent(50) {
         options.push(vec![m.word("GET")]);
     }
-    match m.dice.below(9) {
-        0 => {}
-        1 | 2 => options.push(vec![m.word("KEEPTTL")]),
+    match m.dice.below(14) {
+        0 | 1 => {}
+        2 | 3 => options.push(vec![m.word("KEEPTTL")]),
         _ => options.push(expiry(m)),
     }
     if !options.is_empty() && m.dice.percent(10) {
@@ -273,7 +274,7 @@ fn setrange(m: &mut Maker) {
         6 => m.dice.between(100, 3000).to_string(),
         7 => format!("-{}", m.dice.between(1, 12)),
         8 => (m.dice.text(&["-1", "-9223372036854775808"])).to_owned(),
-        9 => (m.dice.text(&["536870912", "536870911", "9223372036854775807", "4294967296", "9223372036854775800"]))
+        9 => (m.dice.text(&["536870912", "536870913", "9223372036854775807", "4294967296", "9223372036854775800"]))
             .to_owned(),
         _ => (m.dice.text(words::NO_INTEGERS)).to_owned(),
     };

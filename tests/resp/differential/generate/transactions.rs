@@ -3,14 +3,14 @@
 //! Promise: what is begun is mostly ended, so that later commands are not all queued. Must never know what is answered.
 
 use crate::differential::generate::maker::{Maker, State, plainly, say};
-use crate::differential::generate::{command, words};
+use crate::differential::generate::{Generator, command, words};
 use crate::differential::sequence::{Request, Step};
 use crate::differential::side::HAND;
 
 /// Each kind with its weight.
-pub const COMMANDS: &[(usize, fn(&mut Maker))] = &[
-    (120, transaction),
-    (80, watched),
+pub const COMMANDS: &[(usize, Generator)] = &[
+    (180, transaction),
+    (56, watched),
     (14, |m| plainly!(m, &["EXEC"])),
     (14, |m| plainly!(m, &["DISCARD"])),
     (10, |m| plainly!(m, &["UNWATCH"])),
@@ -32,7 +32,7 @@ fn transaction(m: &mut Maker) {
     plainly!(m, &["MULTI"]);
     m.in_transaction = true;
     for _ in 0..m.dice.below(8) {
-        match m.dice.below(60) {
+        match m.dice.below(110) {
             0 => plainly!(m, &["MULTI"]),
             1 => watch(m),
             2 => plainly!(m, &["UNWATCH"]),
