@@ -12,7 +12,38 @@ pub struct Normaliser {
     pub name: &'static str,
     pub reason: &'static str,
     commands: &'static [&'static str],
-    same: fn(&Reply, &Reply, &Before) -> bool,
+    same: fn(&Two<'_>) -> bool,
+}
+
+/// Two replies to one request, whose bytes differ.
+struct Two<'a> {
+    request: &'a Request,
+    a: &'a Reply,
+    b: &'a Reply,
+    before: &'a Before,
+}
+
+impl Two<'_> {
+    fn each(&self, holds: impl Fn(&Reply) -> bool) -> bool {
+        holds(self.a) && holds(self.b)
+    }
+
+    fn integers(&self) -> Option<(i64, i64)> {
+        self.a.integer().zip(self.b.integer())
+    }
+
+    /// Whether both are numbers above nothing and this near to each other.
+    fn positive_and_near(&self, tolerance: i64) -> bool {
+        self.integers().is_some_and(|(a, b)| a > 0 && b > 0 && a.abs_diff(b) <= tolerance as u64)
+    }
+
+    /// Whether one of them is a time that sequences name, in this many to a second: see `words::far_ahead_s`.
+    fn names_a_time(&self, per_second: i64) -> bool {
+        let named = |reply: &Reply| {
+            reply.integer().is_some_and(|time| (4_000_000_000..5_000_000_000).contains(&(time / per_second)))
+        };
+        named(self.a) || named(self.b)
+    }
 }
 
 /// What a sequence did before, and may still show.
@@ -32,86 +63,87 @@ pub const NORMALISERS: &[Normaliser] = &[
         name: "seconds-left",
         reason: "the two were not asked in the same moment",
         commands: &["ttl"],
-        same: |a, b, _| positive_and_near(a, b, TOLERANCE_MS / 1000),
+        same: |two| two.positive_and_near(TOLERANCE_MS / 1000),
     },
     Normaliser {
         name: "milliseconds-left",
         reason: "the two were not asked in the same moment",
         commands: &["pttl"],
-        same: |a, b, _| positive_and_near(a, b, TOLERANCE_MS),
+        same: |two| two.positive_and_near(TOLERANCE_MS),
     },
     Normaliser {
         name: "expiry-in-seconds",
         reason: "a time to live was not begun in the same moment; an expiry at a certain time is compared exactly",
         commands: &["expiretime"],
-        same: |a, b, _| positive_and_near(a, b, TOLERANCE_MS / 1000) && !is_certain(a, 1) && !is_certain(b, 1),
+        same: |two| two.positive_and_near(TOLERANCE_MS / 1000) && !two.names_a_time(1),
     },
     Normaliser {
         name: "expiry-in-milliseconds",
         reason: "a time to live was not begun in the same moment; an expiry at a certain time is compared exactly",
         commands: &["pexpiretime"],
-        same: |a, b, _| positive_and_near(a, b, TOLERANCE_MS) && !is_certain(a, 1000) && !is_certain(b, 1000),
+        same: |two| two.positive_and_near(TOLERANCE_MS) && !two.names_a_time(1000),
     },
     Normaliser {
         name: "keys-in-any-order",
         reason: "Redis answers them in the order of its hash table, which has a random seed",
         commands: &["keys"],
-        same: |a, b, _| sorted(a).is_some_and(|a| Some(a) == sorted(b)),
+        same: |two| sorted(two.a).is_some_and(|a| Some(a) == sorted(two.b)),
     },
     Normaliser {
         name: "one-page-of-scan",
-        reason: "cursor and keys of a page depend on a hash table; the keys of all pages are compared by a step of its own",
+        reason: "cursor and keys of a page depend on a hash table, unless it is the only page; whole scans are a step of their own",
         commands: &["scan"],
-        same: |a, b, _| is_page(a) && is_page(b),
+        same: same_page,
     },
     Normaliser {
         name: "any-key",
         reason: "it is a random one; that it is there is looked at by a step of its own",
         commands: &["randomkey"],
-        same: |a, b, _| a.bulk().is_some() && b.bulk().is_some(),
+        same: |two| two.each(|key| key.bulk().is_some()),
     },
     Normaliser {
         name: "keys-past-when-set",
         reason: "SET with an expiry that has passed leaves a key in Redis that counts until something comes upon it",
         commands: &["dbsize"],
-        same: |a, b, before| {
-            a.integer().zip(b.integer()).is_some_and(|(a, b)| a >= 0 && b >= 0 && a.abs_diff(b) <= before.past as u64)
+        same: |two| {
+            let past = two.before.past as u64;
+            two.integers().is_some_and(|(a, b)| a >= 0 && b >= 0 && a.abs_diff(b) <= past)
         },
     },
     Normaliser {
         name: "time-of-day",
         reason: "the two were not asked in the same moment",
         commands: &["time"],
-        same: |a, b, _| is_time(a) && is_time(b),
+        same: |two| two.each(is_time),
     },
     Normaliser {
         name: "version-and-id",
         reason: "they are two servers; Hearth says 7.2.4, because clients look at it",
         commands: &["hello"],
-        same: |a, b, _| {
-            a.parts().is_some() && shape(a) == shape(b) && without_version_and_id(a) == without_version_and_id(b)
+        same: |two| {
+            let comparable = |reply: &Reply| (std::mem::discriminant(reply), without_version_and_id(reply));
+            two.a.parts().is_some() && comparable(two.a) == comparable(two.b)
         },
     },
     Normaliser {
         name: "connection-number",
         reason: "each server counts its own connections",
         commands: &["client|id"],
-        same: |a, b, _| a.integer().is_some_and(|a| a > 0) && b.integer().is_some_and(|b| b > 0),
+        same: |two| two.each(|number| number.integer().is_some_and(|number| number > 0)),
     },
     Normaliser {
         name: "idle-seconds",
         reason: "the two were not asked in the same moment",
         commands: &["object|idletime"],
-        same: |a, b, _| a.integer().zip(b.integer()).is_some_and(|(a, b)| (a - b).abs() <= TOLERANCE_MS / 1000),
+        same: |two| two.integers().is_some_and(|(a, b)| (a - b).abs() <= TOLERANCE_MS / 1000),
     },
     Normaliser {
         name: "bytes-of-a-key",
         reason: "it depends on how a server keeps a key in memory; Redis also tells it of a key past its expiry",
         commands: &["memory|usage"],
-        same: |a, b, before| {
-            let is_there = |reply: &Reply| reply.integer().is_some_and(|bytes| bytes > 0);
-            let is_gone = |reply: &Reply| before.past > 0 && matches!(reply, Reply::Nothing(_));
-            (is_there(a) || is_gone(a)) && (is_there(b) || is_gone(b))
+        same: |two| {
+            let is_gone = |reply: &Reply| two.before.past > 0 && matches!(reply, Reply::Nothing(_));
+            two.each(|reply| is_gone(reply) || reply.integer().is_some_and(|bytes| bytes > 0))
         },
     },
     Normaliser {
@@ -122,27 +154,27 @@ pub const NORMALISERS: &[Normaliser] = &[
     },
 ];
 
-fn positive_and_near(a: &Reply, b: &Reply, tolerance: i64) -> bool {
-    a.integer().zip(b.integer()).is_some_and(|(a, b)| a > 0 && b > 0 && a.abs_diff(b) <= tolerance as u64)
-}
-
-/// Whether it is one of the times that sequences name: see `words::far_ahead_s`.
-fn is_certain(reply: &Reply, per_second: i64) -> bool {
-    reply.integer().is_some_and(|time| (4_000_000_000..5_000_000_000).contains(&(time / per_second)))
-}
-
 fn sorted(reply: &Reply) -> Option<Vec<Reply>> {
     let mut parts = reply.parts()?.to_vec();
     parts.sort();
     Some(parts)
 }
 
-fn is_page(reply: &Reply) -> bool {
-    let Some([cursor, keys]) = reply.parts() else { return false };
-    let cursor = cursor.bulk().and_then(|cursor| str::from_utf8(cursor).ok()?.parse::<u64>().ok());
-    let are_bulks = |keys: &[Reply]| keys.iter().all(|key| key.bulk().is_some());
-    // More than 53 bits would not survive clients that keep numbers as floats; Redis's own has no more than its table.
-    cursor.is_some_and(|cursor| cursor < 1 << 53) && matches!(keys, Reply::Array(keys) if are_bulks(keys))
+/// The cursor and the keys of a page.
+fn page(reply: &Reply) -> Option<(u64, Vec<Reply>)> {
+    let [cursor, keys @ Reply::Array(_)] = reply.parts()? else { return None };
+    let cursor = str::from_utf8(cursor.bulk()?).ok()?.parse().ok()?;
+    let keys = sorted(keys)?;
+    // More than 53 bits would not survive clients that keep numbers as floats; Redis's have no more than its table.
+    (cursor < 1 << 53 && keys.iter().all(|key| key.bulk().is_some())).then_some((cursor, keys))
+}
+
+fn same_page(two: &Two<'_>) -> bool {
+    match (page(two.a), page(two.b)) {
+        // Both are the only page, so that nothing is left for another.
+        (Some((0, a)), Some((0, b))) if two.request.word(1) == b"0" => a == b,
+        (a, b) => a.is_some() && b.is_some(),
+    }
 }
 
 fn is_time(reply: &Reply) -> bool {
@@ -152,10 +184,6 @@ fn is_time(reply: &Reply) -> bool {
     };
     let read = reply.parts().and_then(numbers);
     read.is_some_and(|read| matches!(read[..], [seconds, micros] if seconds > 1_700_000_000 && micros < 1_000_000))
-}
-
-fn shape(reply: &Reply) -> std::mem::Discriminant<Reply> {
-    std::mem::discriminant(reply)
 }
 
 fn without_version_and_id(hello: &Reply) -> Vec<Reply> {
@@ -174,8 +202,8 @@ fn facts(command: &Reply) -> Option<(Vec<Reply>, Vec<Reply>)> {
     Some(([&parts[..2], &parts[3..6]].concat(), sorted(&parts[2])?))
 }
 
-fn same_commands(a: &Reply, b: &Reply, _: &Before) -> bool {
-    let (Some(a), Some(b)) = (a.parts(), b.parts()) else { return false };
+fn same_commands(two: &Two<'_>) -> bool {
+    let (Some(a), Some(b)) = (two.a.parts(), two.b.parts()) else { return false };
     a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || facts(a).is_some_and(|a| Some(a) == facts(b)))
 }
 
@@ -186,7 +214,7 @@ pub fn same(request: &Request, a: &Reply, b: &Reply, before: &Before) -> (bool, 
     }
     let command = command(request);
     let judge = NORMALISERS.iter().find(|normaliser| normaliser.commands.contains(&command));
-    judge.map_or((false, None), |judge| ((judge.same)(a, b, before), Some(judge.name)))
+    judge.map_or((false, None), |judge| ((judge.same)(&Two { request, a, b, before }), Some(judge.name)))
 }
 
 #[test]

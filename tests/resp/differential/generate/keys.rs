@@ -105,7 +105,7 @@ fn expire(m: &mut Maker, name: &str) {
 }
 
 fn keys(m: &mut Maker) {
-    let glob = m.dice.text(words::GLOBS);
+    let glob = words::glob(&mut m.dice);
     if m.dice.percent(60) {
         m.given(&[Text]);
     }
@@ -116,8 +116,8 @@ fn keys(m: &mut Maker) {
 fn scan_options(m: &mut Maker) -> Vec<Vec<u8>> {
     let mut options = Vec::new();
     if m.dice.percent(50) {
-        let glob = m.dice.text(words::GLOBS);
-        options.push(vec![m.word("MATCH"), glob.as_bytes().to_vec()]);
+        let glob = words::glob(&mut m.dice);
+        options.push(vec![m.word("MATCH"), glob.into_bytes()]);
     }
     if m.dice.percent(50) {
         options.push(vec![

@@ -59,7 +59,7 @@ pub fn keys(dice: &mut Dice) -> Vec<Vec<u8>> {
 }
 
 /// What KEYS and SCAN are asked for.
-pub const GLOBS: &[&str] = &[
+const GLOBS: &[&str] = &[
     "*",
     "?",
     "??",
@@ -100,6 +100,18 @@ pub const GLOBS: &[&str] = &[
     "h[a\\-e]llo",
     "nothing*",
 ];
+
+/// A glob, one of the list or put together at random.
+pub fn glob(dice: &mut Dice) -> String {
+    const PIECES: &[&str] = &[
+        "*", "*", "?", "[a-k]", "[^a]", "[", "]", "^", "-", "\\", "[h-", "a", "h", "l", "lo", "k", "1", ":", "key",
+        "[\\", "[]a]", "[^]", "{", "tag", "\\*", "two", " ",
+    ];
+    if dice.percent(50) {
+        return dice.text(GLOBS).to_owned();
+    }
+    (0..dice.between(1, 6)).map(|_| dice.text(PIECES)).collect()
+}
 
 /// Numbers that fit, and look like it.
 const INTEGERS: &[&str] = &["0", "1", "-1", "2", "10", "-7", "42", "1000", "9999", "10000", "123456789", "-4096"];
