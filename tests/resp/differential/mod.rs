@@ -102,7 +102,13 @@ impl Run {
                 requests.retain(|request| !self.without.contains(&request.capitals(0)));
             }
         }
-        sequence.steps.retain(|step| !matches!(step, Step::Batch { requests, .. } if requests.is_empty()));
+        let left_out = |name: &str| self.without.iter().any(|without| without == name);
+        sequence.steps.retain(|step| match step {
+            Step::Batch { requests, .. } => !requests.is_empty(),
+            Step::Lapse { .. } => !left_out("PTTL"),
+            Step::Scan { .. } => !left_out("SCAN"),
+            Step::RandomKey { .. } => !left_out("RANDOMKEY"),
+        });
         sequence
     }
 
