@@ -313,7 +313,8 @@ fn increment_by_float(m: &mut Maker) {
     say!(m, "INCRBYFLOAT", key, by);
     // Sums that 64 and 80 bits print differently end a sequence (see `differences`), so they are rare.
     if m.dice.percent(2) {
-        let (first, second) = (m.dice.text(&["3000.1", "0.1", "1e17"]), m.dice.text(&["0.2", "1.1", "1e-5"]));
+        let first = m.dice.text(&["3000.1", "0.1", "1e17", "1e308", "1e400", "-1e308", "4.9e-324", "1e-320", "1e-400"]);
+        let second = m.dice.text(&["0.2", "1.1", "1e-5", "1e308", "1e-310", "0"]);
         say!(m, "SET", key, first);
         say!(m, "INCRBYFLOAT", key, second);
     }
