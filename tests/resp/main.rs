@@ -1,7 +1,8 @@
 //! Redis's wire format, held over real sockets: the bytes of every reply, pipelines, and the bounds of a connection.
 //!
 //! Reading order: `broker` (starts one), `client` (a socket and replies as bytes), `script` (requests as text, replies
-//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `limits`, `loading`.
+//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `limits`, `loading`; and
+//! `differential`, which asks redis-server and Hearth the same drawn questions.
 //!
 //! `HEARTH_RECORD=1 cargo test --test resp record` writes `recorded.txt` anew from `/usr/bin/redis-server`.
 
@@ -9,9 +10,11 @@
 
 mod broker;
 mod client;
+mod redis;
 mod script;
 mod table;
 
+mod differential;
 mod limits;
 mod loading;
 mod pipelines;
