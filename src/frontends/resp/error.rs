@@ -18,6 +18,7 @@ pub const SYNTAX: &str = "ERR syntax error";
 pub const OVER_THE_BOUND: &str = "OOM command not allowed when used memory > 'maxmemory'.";
 pub const NOT_A_FLOAT: &str = "ERR value is not a valid float";
 pub const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
+pub const DB_OUT_OF_RANGE: &str = "ERR DB index is out of range";
 
 /// The text for a transaction whose reply would repeat too much of what it wrote itself.
 #[must_use]
