@@ -67,6 +67,15 @@ pub fn incrby_pexpire_one(script: &mut Script<'_, '_, '_>) -> Ran {
     Ok(Answer::Number(count))
 }
 
+pub fn expire_first_incrby(script: &mut Script<'_, '_, '_>) -> Ran {
+    let key = script.key(0);
+    let count = script.incrby(0, key, script.arg(1))?;
+    if Some(count) == script.number(1) {
+        script.expire(1, key, script.arg(0))?;
+    }
+    Ok(Answer::Number(count))
+}
+
 pub fn pexpire_first_incrby(script: &mut Script<'_, '_, '_>) -> Ran {
     let key = script.key(0);
     let count = script.incrby(0, key, script.arg(1))?;

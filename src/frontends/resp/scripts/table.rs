@@ -80,6 +80,7 @@ pub static NATIVES: &[Native] = &[
         body("647c65a442733a1aa440f99908d249d13b4d6c4a", &[1, 2]),
         body("d10461dc5ff043322a9d59734d0285f83706c732", &[1, 1]),
         body("85d2723b8dd4a73a5114d0d544e4597994d867ff", &[5, 7]),
+        body("fc03c85cef965af38f17fef05d68cc66c7d85c96", &[2, 3]),
         body("2e47b373b4dbd63ee966d2eb9fe24ed6a138ad4e", &[1, 1]),
         body("cb0427378f700ddb2f0e9394dbb0a40bd6dba04a", &[1, 2]),
         body("18b2a577dbe847b16bebde190d69a1613d68e60e", &[1, 2]),
@@ -210,8 +211,12 @@ pub static NATIVES: &[Native] = &[
     native!(rate_limits::incrby_if_exists, 1, 1, [
         body("f4a7da3e5d8ea3b46642af08427151cae0190400", &[2, 4]),
         body("cfd1b71004724e1ecc89e140bfd62342ef01b1b4", &[2, 4]),
+        body("b426fc5bcc55c2068d6e45630e7def738066beab", &[2, 4]),
     ]),
-    native!(rate_limits::incrby, 1, 1, [body("4d15273b16b10c15e1d9202cbe93c959ab7d250b", &[2])]),
+    native!(rate_limits::incrby, 1, 1, [
+        body("4d15273b16b10c15e1d9202cbe93c959ab7d250b", &[2]),
+        body("359043a2c1e6db97d69d4e7d10d305fce10224e2", &[2]),
+    ]),
     native!(rate_limits::incr_expire_first, 1, 1, [
         body("0d23cf1ccf81ad1452ccf307e1938d99997a6073", &[3, 5]),
         body("3558e5e19feda4d6fca7bd2770e9373874ec3b20", &[3, 6]),
@@ -222,6 +227,7 @@ pub static NATIVES: &[Native] = &[
     ]),
     native!(rate_limits::incrby_expire_first, 1, 2, [body("628bd136a573a06b346879695681af12ccef300f", &[3, 6])]),
     native!(rate_limits::incrby_pexpire_one, 1, 2, [body("0f8a745c1b5efe281bd1299ea0d1b2994c6ae601", &[1, 1])]),
+    native!(rate_limits::expire_first_incrby, 1, 2, [body("d406c4243550d71abd3377b0046fcc528a2ce18f", &[3, 5])]),
     native!(rate_limits::pexpire_first_incrby, 1, 2, [body("b13943e359636db027ad280f1def143f02158c13", &[6, 10])]),
     native!(rate_limits::incrby_never_expiring, 1, 2, [body("c26b12703dd137939b9a69a3a9b18e906a2d940f", &[6, 10])]),
     native!(rate_limits::used asks, 1, 0, [
