@@ -60,7 +60,7 @@ fn inspect(asked: &Inspect) -> ExitCode {
 
 async fn serve(config: Config) -> Result<Ended, ServerError> {
     let mut signals = rt::Signals::new().map_err(ServerError::System)?;
-    let opening = Opening::listen(&config, Arc::new(Resp)).await?;
+    let opening = Opening::listen(&config, Arc::new(Resp::default())).await?;
     let (first, asked) = rt::channel::bounded::<()>(1);
     drop(rt::spawn(async move {
         signals.next().await;

@@ -218,7 +218,7 @@ fn one_major_is_built_of_what_we_name_and_no_other_runtime() {
 #[test]
 fn the_readme_has_every_command_flag_and_exit_code() {
     let readme = text(&root().join("README.md"));
-    for command in hearth::frontends::resp::command::COMMANDS {
+    for command in hearth::frontends::resp::table::all() {
         let row = format!("| `{}` |", command.name.to_ascii_uppercase());
         assert!(readme.contains(&row), "README.md has no row {row}");
     }

@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::core::api::Cache;
+use crate::core::api::{Cache, Caches};
 use crate::metrics::Metrics;
 use crate::rt::Stream;
 
@@ -42,6 +42,8 @@ pub struct Session {
     pub peer: SocketAddr,
     /// The cache a client reaches without selecting another.
     pub cache: Cache,
+    /// All of them.
+    pub caches: Caches,
     pub metrics: Arc<Metrics>,
     pub closing: Arc<AtomicBool>,
 }

@@ -108,6 +108,14 @@ impl<'a> Reply<'a> {
         self.number(b'*', count);
     }
 
+    /// Announces a map; the caller appends `count` keys, each with its value behind it.
+    pub fn map_header(&mut self, count: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array_header(2 * count),
+            Protocol::Resp3 => self.number(b'%', count),
+        }
+    }
+
     /// A reply that is not hot. The library wants a tree of its own, so the bytes are copied on the way.
     pub fn frame(&mut self, frame: &Frame) {
         let start = self.out.len();

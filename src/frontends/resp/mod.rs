@@ -1,7 +1,7 @@
 //! RESP, the protocol of Redis clients.
 //!
-//! Reading order: `connection` (one client's conversation), `input` and `scan` (bytes to requests), `command` (the
-//! table), `commands/` (what each does), `replies`, `outlet` and `encode` (answers to bytes), `error` (the core's errors in
+//! Reading order: `connection` (one client's conversation), `input` and `scan` (bytes to requests), `command` and
+//! `table/` (which commands there are), `call` (one being run), `commands/` (what each does), `transaction`, `value`, `replies`, `outlet` and `encode` (answers to bytes), `error` (the core's errors in
 //! Redis's words). `limits` has every bound.
 //!
 //! Promise: nothing a client sends makes it panic, recurse, loop, or allocate more than was really sent.
@@ -22,26 +22,38 @@ pub mod protocol_error;
 
 pub mod args;
 
+pub mod call;
 pub mod client;
 pub mod command;
 pub mod commands;
+pub mod shared;
+pub mod table;
+pub mod transaction;
+pub mod value;
 
 pub mod encode;
+pub mod late;
 pub mod outlet;
 pub mod replies;
 
 pub mod error;
 pub mod glob;
 
+use std::sync::Arc;
+
 use crate::frontends::front_end::{FrontEnd, Served, Session, TurnedAway};
+use crate::frontends::resp::shared::Shared;
 use crate::rt::Stream;
 
 /// The front end for Redis clients.
-pub struct Resp;
+#[derive(Default)]
+pub struct Resp {
+    shared: Arc<Shared>,
+}
 
 impl FrontEnd for Resp {
     fn serve(&self, stream: Stream, session: Session) -> Served {
-        Box::pin(connection::serve(stream, session))
+        Box::pin(connection::serve(stream, session, Arc::clone(&self.shared)))
     }
 
     fn turn_away(&self, mut stream: Stream, why: TurnedAway) -> Served {

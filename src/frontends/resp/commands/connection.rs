@@ -2,11 +2,14 @@
 //!
 //! Promise: they touch nothing but the client's own state. Must never know a socket: QUIT only notes the wish.
 
+use crate::core::types::CacheName;
 use crate::frontends::resp::args::{eq_ignore_case, parse_i64};
+use crate::frontends::resp::call::{Call, CommandError};
 use crate::frontends::resp::client::Client;
-use crate::frontends::resp::command::{Call, CommandError, unknown_subcommand, wrong_arity};
+use crate::frontends::resp::command::{unknown_subcommand, wrong_arity};
 use crate::frontends::resp::encode::{Frame, Protocol};
 use crate::frontends::resp::error;
+use crate::frontends::resp::limits::DATABASES;
 
 /// The Redis version whose behaviour clients may expect; they gate features on it.
 pub const REDIS_VERSION: &str = "7.2.4";
@@ -107,21 +110,26 @@ pub fn quit(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 
 /// RESET
 pub fn reset(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    call.client.reset();
+    let cache = call.session.cache.clone();
+    call.turn.select(cache.name());
+    call.client.reset(cache);
     call.reply().simple("RESET");
     Ok(())
 }
 
-/// SELECT index
+/// SELECT index | tenant/namespace/name
 pub fn select(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    match parse_i64(call.arg(1)) {
-        Some(0) => {
-            call.reply().ok();
-            Ok(())
-        }
-        Some(_) => Err("ERR DB index is out of range".into()),
-        None => Err("ERR value is not an integer or out of range".into()),
-    }
+    let given = call.arg(1);
+    let name = match parse_i64(given) {
+        Some(number) => u32::try_from(number).ok().filter(|number| *number < DATABASES).map(CacheName::numbered),
+        None if given.contains(&b'/') => str::from_utf8(given).ok().and_then(CacheName::parse),
+        None => return Err(error::NOT_AN_INTEGER.into()),
+    };
+    let cache = name.and_then(|name| call.session.caches.get(&name)).ok_or("ERR DB index is out of range")?;
+    call.turn.select(cache.name());
+    call.client.cache = cache;
+    call.reply().ok();
+    Ok(())
 }
 
 /// CLIENT SETINFO | SETNAME | GETNAME | ID | HELP

@@ -1,9 +1,18 @@
-//! The functions behind the command table, by group.
+//! The functions behind the command table, one file per family.
 //!
 //! Promise: each reads its arguments, asks the core, and writes one reply. Must never decide what the core decides.
+//! How to write one is told in `call.rs`.
 
 pub mod connection;
+pub mod counter;
+pub mod expiry;
+pub mod flush;
+pub mod hearth;
 pub mod info;
 pub mod key;
+pub mod multi;
+pub mod range;
 pub mod server;
+pub mod set;
 pub mod string;
+pub mod transaction;

@@ -5,9 +5,12 @@
 use crate::core::log::FsyncPolicy;
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::args::eq_ignore_case;
-use crate::frontends::resp::command::{COMMANDS, Call, Command, CommandError, find, unknown_subcommand, wrong_arity};
+use crate::frontends::resp::call::{Call, CommandError};
+use crate::frontends::resp::command::{Command, unknown_subcommand, wrong_arity};
 use crate::frontends::resp::encode::Frame;
 use crate::frontends::resp::glob;
+use crate::frontends::resp::limits::DATABASES;
+use crate::frontends::resp::table::{all, find};
 
 fn text(text: &str) -> Frame {
     Frame::Bulk(text.as_bytes().to_vec())
@@ -19,16 +22,16 @@ pub fn command(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let is = |name: &str| eq_ignore_case(subcommand, name.as_bytes());
     let named = |call: &Call<'_, '_>| -> Vec<Option<&'static Command>> {
         if call.args.len() == 2 {
-            return COMMANDS.iter().map(Some).collect();
+            return all().iter().copied().map(Some).collect();
         }
         call.args.iter().skip(2).map(find).collect()
     };
     let frame = if count == 1 {
-        Frame::Array(COMMANDS.iter().map(describe).collect())
+        Frame::Array(all().iter().copied().map(describe).collect())
     } else if is("COUNT") && count == 2 {
-        Frame::Integer(COMMANDS.len() as i64)
+        Frame::Integer(all().len() as i64)
     } else if is("LIST") && count == 2 {
-        Frame::Array(COMMANDS.iter().map(|command| text(command.name)).collect())
+        Frame::Array(all().iter().map(|command| text(command.name)).collect())
     } else if is("INFO") {
         Frame::Array(named(call).into_iter().map(|command| command.map_or(Frame::Null, describe)).collect())
     } else if is("DOCS") {
@@ -102,8 +105,9 @@ fn get_keys(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 
 /// DBSIZE
 pub fn dbsize(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let keys = call.session.cache.len() as i64;
-    call.reply().integer(keys);
+    let (keys, holds) = call.turn.count()?;
+    call.replies.hold(holds);
+    call.reply().integer(keys as i64);
     Ok(())
 }
 
@@ -143,7 +147,7 @@ fn settings(session: &Session) -> Vec<(&'static str, String)> {
     [
         ("appendfsync", policy.to_owned()),
         ("appendonly", durable.to_owned()),
-        ("databases", "1".to_owned()),
+        ("databases", DATABASES.to_string()),
         ("maxclients", metrics.facts.max_clients.to_string()),
         ("maxmemory", metrics.facts.max_memory_bytes.to_string()),
         ("maxmemory-policy", "noeviction".to_owned()),
