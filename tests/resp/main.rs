@@ -1,7 +1,8 @@
 //! Redis's wire format, held over real sockets: the bytes of every reply, pipelines, and the bounds of a connection.
 //!
 //! Reading order: `broker` (starts one), `client` (a socket and replies as bytes), `script` (requests as text, replies
-//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `limits`, `loading`.
+//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `limits`, `loading`,
+//! `scripts` (those that are known, beside redis-server).
 //!
 //! `HEARTH_RECORD=1 cargo test --test resp record` writes `recorded.txt` anew from `/usr/bin/redis-server`.
 
@@ -9,10 +10,14 @@
 
 mod broker;
 mod client;
+#[path = "../support/random.rs"]
+#[expect(dead_code, reason = "shared with other tests")]
+mod random;
 mod script;
 mod table;
 
 mod limits;
 mod loading;
 mod pipelines;
+mod scripts;
 mod wire;

@@ -190,21 +190,31 @@ fn what_is_escaped_is_read_back() {
 }
 
 /// A redis-server that holds nothing and writes nothing.
-struct Redis {
+pub struct Redis {
     child: Child,
     address: std::net::SocketAddr,
 }
 
 impl Redis {
-    fn start() -> Self {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let child = Command::new("/usr/bin/redis-server")
-            .args(["--port", &free.port().to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        eventually("redis-server listens", || std::net::TcpStream::connect(free).is_ok());
-        Self { child, address: free }
+    pub fn start() -> Self {
+        loop {
+            let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            let child = Command::new("/usr/bin/redis-server")
+                .args(["--port", &free.port().to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            let redis = Self { child, address: free };
+            eventually("redis-server listens", || std::net::TcpStream::connect(free).is_ok());
+            // Between finding the port and listening on it, another test may have taken it.
+            if Client::connect(free).info("process_id") == u64::from(redis.child.id()) {
+                return redis;
+            }
+        }
+    }
+
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.address
     }
 }
 

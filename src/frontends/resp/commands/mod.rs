@@ -12,6 +12,7 @@ pub mod info;
 pub mod key;
 pub mod multi;
 pub mod range;
+pub mod script;
 pub mod server;
 pub mod set;
 pub mod string;

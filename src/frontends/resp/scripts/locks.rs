@@ -6,7 +6,9 @@
 //! The number behind a call is its place among the calls of the bodies, in their order; the table has its line.
 
 use crate::core::op::Condition;
+use crate::frontends::resp::args::parse_i64;
 use crate::frontends::resp::commands::expiry::ExpiryWord;
+use crate::frontends::resp::error;
 use crate::frontends::resp::scripts::number;
 use crate::frontends::resp::scripts::run::{Answer, Held, OK, Ran, Script, Stop, int};
 
@@ -32,7 +34,7 @@ pub fn delete_if_equal_or_missing(script: &mut Script<'_, '_, '_>) -> Ran {
 
 pub fn unset_lock(script: &mut Script<'_, '_, '_>) -> Ran {
     let (key, token) = (script.key(0), script.arg(0));
-    delete_held(script, key, token, int(1), OK, error())
+    delete_held(script, key, token, int(1), OK, error_reply())
 }
 
 fn delete_held(
@@ -54,7 +56,7 @@ fn delete_held(
 }
 
 /// `redis.error_reply('ERROR')`
-pub fn error() -> Answer {
+pub fn error_reply() -> Answer {
     Answer::Error("ERR ERROR".to_owned())
 }
 
@@ -253,7 +255,7 @@ pub fn hold_or_take(script: &mut Script<'_, '_, '_>) -> Ran {
 pub fn take_or_refresh(script: &mut Script<'_, '_, '_>) -> Ran {
     let (key, token) = (script.key(0), script.arg(0));
     if script.held(key, token)? == Held::Other {
-        return Ok(error());
+        return Ok(error_reply());
     }
     script.set_px(1, key, token, script.arg(1))?;
     Ok(OK)
@@ -359,8 +361,8 @@ pub fn begins_with(
 ) -> Result<bool, Stop> {
     let length = script.operand_if_any(place, "local 'offset'", length)?;
     let end = number::to_argument(length - 1.0);
-    let no_integer = || script.fail(place, crate::frontends::resp::error::NOT_AN_INTEGER);
-    let end = crate::frontends::resp::args::parse_i64(&end).ok_or_else(no_integer)?;
+    let no_integer = || script.fail(place, error::NOT_AN_INTEGER);
+    let end = parse_i64(&end).ok_or_else(no_integer)?;
     let held = script.beginning(key, end)?;
     // string.sub counts a negative end from the end, the last byte being -1.
     let length = number::to_integer(length);
@@ -379,7 +381,7 @@ pub fn pttl_if_equal_or_minus_three(script: &mut Script<'_, '_, '_>) -> Ran {
 
 pub fn ttl_if_equal(script: &mut Script<'_, '_, '_>) -> Ran {
     Ok(match left_of_held(script)? {
-        None => error(),
+        None => error_reply(),
         Some(left) if left < 0.0 => Answer::Number(left),
         Some(left) => Answer::Number(((left + 500.0) / 1000.0).floor()),
     })
@@ -395,4 +397,3 @@ pub fn value_and_pttl(script: &mut Script<'_, '_, '_>) -> Ran {
 pub fn value_and_pttl_or_nil(script: &mut Script<'_, '_, '_>) -> Ran {
     if script.exists(script.key(0))? { value_and_pttl(script) } else { Ok(Answer::Nil) }
 }
-

@@ -7,6 +7,8 @@
 
 use crate::core::op::Condition;
 use crate::core::types::CacheName;
+use crate::frontends::resp::args::parse_i64;
+use crate::frontends::resp::limits::DATABASES;
 use crate::frontends::resp::scripts::locks::begins_with;
 use crate::frontends::resp::scripts::number;
 use crate::frontends::resp::scripts::run::{Answer, Held, OK, Ran, Script, Stop, int};
@@ -127,12 +129,12 @@ fn release_held(script: &mut Script<'_, '_, '_>, token: &[u8], place: usize, pro
     Ok(int(count))
 }
 
-/// `redis.pcall("SELECT", tonumber(ARGV[1]))`: a number that is none is looked away from; the keys are in one cache here.
+/// `redis.pcall("SELECT", tonumber(ARGV[1]))`: a number that is none, or of no database, is looked away from.
 fn select(script: &mut Script<'_, '_, '_>) -> Result<(), Stop> {
     let number = script.number(0).map(number::to_argument);
-    let number = number.and_then(|number| crate::frontends::resp::args::parse_i64(&number));
+    let number = number.and_then(|number| parse_i64(&number));
     let Some(number) = number.and_then(|number| u32::try_from(number).ok()) else { return Ok(()) };
-    if script.call.client.cache.name() == &CacheName::numbered(number) {
+    if number >= DATABASES || script.call.client.cache.name() == &CacheName::numbered(number) {
         return Ok(());
     }
     Err(Stop::Call("ERR this broker runs a script in the database that its connection has selected".into()))
@@ -140,6 +142,8 @@ fn select(script: &mut Script<'_, '_, '_>) -> Result<(), Stop> {
 
 pub fn obtain_all(script: &mut Script<'_, '_, '_>) -> Ran {
     let (token, ms) = (script.arg(0), script.arg(2));
+    // MSETNX.
+    script.writes(2)?;
     let mut free = true;
     for key in script.all_keys() {
         free = free && !script.exists(key)?;

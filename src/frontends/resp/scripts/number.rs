@@ -147,7 +147,8 @@ mod tests {
         for (number, text) in arguments {
             assert_eq!(to_argument(number), text.as_bytes());
         }
-        let texts = [(0.1, "0.1"), (1.0 / 3.0, "0.33333333333333"), (1e14, "1e+14"), (99_999_999_999_999.0, "99999999999999")];
+        let texts =
+            [(0.1, "0.1"), (1.0 / 3.0, "0.33333333333333"), (1e14, "1e+14"), (99_999_999_999_999.0, "99999999999999")];
         for (number, text) in texts {
             assert_eq!(to_text(number), text);
         }
@@ -155,7 +156,9 @@ mod tests {
 
     #[test]
     fn replies_are_cut_towards_zero_and_what_does_not_fit_is_the_smallest() {
-        for (number, integer) in [(1.9, 1), (-1.9, -1), (1e30, i64::MIN), (f64::NAN, i64::MIN), (i64::MIN as f64, i64::MIN)] {
+        for (number, integer) in
+            [(1.9, 1), (-1.9, -1), (1e30, i64::MIN), (f64::NAN, i64::MIN), (i64::MIN as f64, i64::MIN)]
+        {
             assert_eq!(to_integer(number), integer);
         }
         assert_eq!((modulo(7.0, 5.0), modulo(-7.0, 5.0)), (2.0, 3.0));

@@ -10,7 +10,7 @@ use crate::core::op::Condition;
 use crate::frontends::resp::commands::expiry::ExpiryWord;
 use crate::frontends::resp::error;
 use crate::frontends::resp::scripts::number;
-use crate::frontends::resp::scripts::run::{Answer, OK, Ran, Script, Stop, int};
+use crate::frontends::resp::scripts::run::{Answer, Held, OK, Ran, Script, Stop, int};
 
 /// The greatest whole number that JavaScript counts to.
 const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
@@ -286,7 +286,7 @@ pub fn hits_and_block(script: &mut Script<'_, '_, '_>) -> Ran {
 
 pub fn compare_and_set(script: &mut Script<'_, '_, '_>) -> Ran {
     let (key, value, wanted) = (script.key(0), script.arg(0), script.arg(1));
-    if script.held(key, wanted)? != crate::frontends::resp::scripts::run::Held::Same {
+    if script.held(key, wanted)? != Held::Same {
         return Ok(int(0));
     }
     if script.arg_count() != 4 {

@@ -269,7 +269,11 @@ impl<'a> Script<'_, 'a, '_> {
         Ok(value)
     }
 
-    fn writes(&self, place: usize) -> Result<(), Stop> {
+    /// The command at this place writes, whatever comes of it.
+    ///
+    /// # Errors
+    /// Redis's, when the script must not write.
+    pub fn writes(&self, place: usize) -> Result<(), Stop> {
         if self.read_only {
             return Err(self.fail(place, "ERR Write commands are not allowed from read-only scripts."));
         }
