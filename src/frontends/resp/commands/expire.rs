@@ -164,7 +164,7 @@ mod tests {
 
     fn read(words: &str) -> Result<Conditions, String> {
         Conditions::read(words.split_whitespace().map(str::as_bytes)).map_err(|error| match error {
-            CommandError::Text(text) => text,
+            CommandError::Text(text) => String::from_utf8_lossy(&text).into_owned(),
             other => format!("{other:?}"),
         })
     }

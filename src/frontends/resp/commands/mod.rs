@@ -16,6 +16,7 @@ pub mod object;
 pub mod range;
 pub mod rename;
 pub mod scan;
+pub mod script;
 pub mod server;
 pub mod set;
 pub mod string;
