@@ -206,6 +206,9 @@ fn is_aggregate(frame: &Frame) -> bool {
 }
 
 #[cfg(test)]
+mod round_trip;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -2,7 +2,10 @@
 
 use super::*;
 
+mod mutations;
 mod properties;
+mod reference;
+mod trial;
 
 /// What the caller of a scanner does, written down as one line per answer; `|` stands between arguments.
 struct Client {
