@@ -5,6 +5,7 @@ use super::*;
 mod mutations;
 mod properties;
 mod reference;
+mod rules;
 mod trial;
 
 /// What the caller of a scanner does, written down as one line per answer; `|` stands between arguments.

@@ -5,7 +5,8 @@
 
 use std::mem::size_of;
 
-use super::reference::{Rules, Said, read};
+use super::reference::{Said, read};
+use super::rules::rules;
 use super::trial::trial;
 use super::*;
 
@@ -56,20 +57,6 @@ impl Draws {
         let start = self.below(bytes.len() + 1);
         let longest = if self.below(4) == 0 { bytes.len() } else { 12 };
         start..(start + self.below(longest + 1)).min(bytes.len())
-    }
-}
-
-fn rules(authenticated: bool, value_bytes: usize) -> Rules {
-    Rules {
-        authenticated,
-        value_bytes,
-        bulk_bytes: limits::MAX_BULK_BYTES,
-        request_bytes: limits::MAX_REQUEST_BYTES,
-        arguments: limits::MAX_ARGUMENTS,
-        inline_bytes: limits::MAX_INLINE_BYTES,
-        header_bytes: limits::MAX_HEADER_LINE_BYTES,
-        stranger_arguments: limits::UNAUTHENTICATED_MAX_ARGUMENTS,
-        stranger_bulk_bytes: limits::UNAUTHENTICATED_MAX_BULK_BYTES,
     }
 }
 
