@@ -1,7 +1,8 @@
 //! Redis's wire format, held over real sockets: the bytes of every reply, pipelines, and the bounds of a connection.
 //!
 //! Reading order: `broker` (starts one), `client` (a socket and replies as bytes), `script` (requests as text, replies
-//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `limits`, `loading`.
+//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `limits`, `loading`, and `abuse`,
+//! which has an order of its own.
 //!
 //! `HEARTH_RECORD=1 cargo test --test resp record` writes `recorded.txt` anew from `/usr/bin/redis-server`.
 
@@ -12,6 +13,7 @@ mod client;
 mod script;
 mod table;
 
+mod abuse;
 mod limits;
 mod loading;
 mod pipelines;
