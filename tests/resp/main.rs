@@ -19,9 +19,11 @@ mod script;
 mod table;
 
 mod abuse;
+mod databases;
 mod differential;
 mod limits;
 mod loading;
 mod pipelines;
 mod scripts;
+mod transactions;
 mod wire;
