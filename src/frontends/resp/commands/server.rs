@@ -4,7 +4,7 @@
 
 use crate::core::log::FsyncPolicy;
 use crate::frontends::front_end::Session;
-use crate::frontends::resp::args::eq_ignore_case;
+use crate::frontends::resp::args::{eq_ignore_case, parse_i64};
 use crate::frontends::resp::call::{Call, CommandError};
 use crate::frontends::resp::command::{Command, unknown_subcommand, wrong_arity};
 use crate::frontends::resp::encode::Frame;
@@ -57,6 +57,7 @@ fn describe(command: &Command) -> Frame {
     let flags = command.flags.iter().map(|flag| Frame::Simple((*flag).to_owned())).collect();
     let (category, kind) = match command.group {
         "connection" => ("@connection", "@fast"),
+        "scripting" => ("@scripting", "@slow"),
         "string" => ("@string", if command.flags.contains(&"write") { "@write" } else { "@read" }),
         "generic" => ("@keyspace", if command.flags.contains(&"write") { "@write" } else { "@read" }),
         "server" if command.flags.contains(&"write") => ("@keyspace", "@write"),
@@ -92,6 +93,14 @@ fn get_keys(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let arity = command.arity.unsigned_abs() as usize;
     if count < arity || (command.arity > 0 && count != arity) {
         return Err("ERR Invalid number of arguments specified for command".into());
+    }
+    if command.flags.contains(&"movablekeys") {
+        // Their number stands before them.
+        let keys = parse_i64(call.arg(4)).and_then(|keys| usize::try_from(keys).ok()).filter(|keys| *keys <= count - 3);
+        let keys = (0..keys.unwrap_or_default()).map(|i| Frame::Bulk(call.arg(5 + i).to_vec()));
+        let frame = Frame::Array(keys.collect());
+        call.reply().frame(&frame);
+        return Ok(());
     }
     if command.keys.step == 0 {
         return Err("ERR The command has no key arguments".into());
