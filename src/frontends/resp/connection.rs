@@ -206,9 +206,13 @@ impl Connection {
         };
         match command::run(&mut call) {
             Ok(()) => {}
-            Err(CommandError::Text(text) | CommandError::Refused(text)) => {
+            Err(CommandError::Text(text)) => {
                 self.replies.restart();
                 self.replies.error(protocol, &text);
+            }
+            Err(CommandError::Refused(text)) => {
+                self.replies.restart();
+                self.replies.error(protocol, text);
             }
             Err(CommandError::Wait(wait)) => {
                 self.replies.take_back();

@@ -26,6 +26,7 @@ pub mod call;
 pub mod client;
 pub mod command;
 pub mod commands;
+pub mod cursors;
 pub mod scripts;
 pub mod shared;
 pub mod table;

@@ -339,7 +339,7 @@ impl<'a> Script<'_, 'a, '_> {
 
     fn until(&self, place: usize, word: ExpiryWord, number: &[u8], command: &str) -> Result<Millis, Stop> {
         expiry(word, number, self.call.turn.now(), command).map_err(|error| match error {
-            CommandError::Text(text) => self.fail(place, &text),
+            CommandError::Text(text) => self.fail(place, &String::from_utf8_lossy(&text)),
             error => Stop::Call(error),
         })
     }
