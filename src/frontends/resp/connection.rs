@@ -148,7 +148,7 @@ impl Connection {
                     continue;
                 }
                 Scan::Bad(error) => {
-                    self.replies.error(self.client.protocol, &format!("ERR {error}"));
+                    self.replies.error(self.client.protocol, format!("ERR {error}"));
                     break Pause::Close;
                 }
                 Scan::CrossProtocol => {
@@ -186,7 +186,7 @@ impl Connection {
         if let Some(refusal) = self.refused.take() {
             // Of a transaction that is all: it was EXEC that could not be run.
             self.client.end_transaction();
-            self.replies.error(self.client.protocol, &error::of_refusal(&refusal));
+            self.replies.error(self.client.protocol, error::of_refusal(&refusal));
             self.replies.end(self.client.protocol);
             return Ok(());
         }
