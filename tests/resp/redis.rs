@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 
 use crate::broker::eventually;
+use crate::client::Client;
 
 /// A redis-server that holds nothing and writes nothing.
 pub struct Redis {
@@ -16,14 +17,20 @@ pub struct Redis {
 
 impl Redis {
     pub fn start() -> Self {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let child = Command::new("/usr/bin/redis-server")
-            .args(["--port", &free.port().to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        eventually("redis-server listens", || TcpStream::connect(free).is_ok());
-        Self { child, address: free }
+        loop {
+            let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+            let child = Command::new("/usr/bin/redis-server")
+                .args(["--port", &free.port().to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
+                .stdout(Stdio::null())
+                .spawn()
+                .unwrap();
+            let redis = Self { child, address: free };
+            eventually("redis-server listens", || TcpStream::connect(free).is_ok());
+            // Between finding the port and listening on it, another test may have taken it.
+            if Client::connect(free).info("process_id") == u64::from(redis.child.id()) {
+                return redis;
+            }
+        }
     }
 }
 

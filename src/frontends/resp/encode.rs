@@ -220,6 +220,9 @@ fn is_aggregate(frame: &Frame) -> bool {
 }
 
 #[cfg(test)]
+mod round_trip;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

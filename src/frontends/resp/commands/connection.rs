@@ -123,7 +123,7 @@ pub fn select(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
         None if given.contains(&b'/') => str::from_utf8(given).ok().and_then(CacheName::parse),
         None => return Err(error::NOT_AN_INTEGER.into()),
     };
-    let cache = name.and_then(|name| call.session.caches.get(&name)).ok_or("ERR DB index is out of range")?;
+    let cache = name.and_then(|name| call.session.caches.get(&name)).ok_or(error::DB_OUT_OF_RANGE)?;
     call.turn.select(cache.name());
     call.client.cache = cache;
     call.reply().ok();

@@ -5,13 +5,18 @@
 
 pub mod connection;
 pub mod counter;
+pub mod expire;
 pub mod expiry;
 pub mod flush;
 pub mod hearth;
 pub mod info;
 pub mod key;
 pub mod multi;
+pub mod object;
 pub mod range;
+pub mod rename;
+pub mod scan;
+pub mod script;
 pub mod server;
 pub mod set;
 pub mod string;

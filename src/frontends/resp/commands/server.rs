@@ -1,4 +1,4 @@
-//! The commands about the broker: COMMAND, CONFIG GET, DBSIZE. INFO has a file of its own.
+//! The commands about the broker: COMMAND, CONFIG GET. INFO has a file of its own.
 //!
 //! Promise: what they tell is true; a setting Hearth has no counterpart of is not listed. Must never change anything.
 
@@ -100,14 +100,6 @@ fn get_keys(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let keys = (command.keys.first..=last).step_by(command.keys.step as usize);
     let frame = Frame::Array(keys.map(|i| Frame::Bulk(call.arg(2 + i as usize).to_vec())).collect());
     call.reply().frame(&frame);
-    Ok(())
-}
-
-/// DBSIZE
-pub fn dbsize(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let (keys, holds) = call.turn.count()?;
-    call.replies.hold(holds);
-    call.reply().integer(keys as i64);
     Ok(())
 }
 

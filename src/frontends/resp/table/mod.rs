@@ -9,6 +9,7 @@
 mod connection;
 mod generic;
 mod hearth;
+mod scripting;
 mod server;
 mod string;
 mod transactions;
@@ -23,7 +24,15 @@ use crate::frontends::resp::command::Command;
 const LONGEST_NAME: usize = 16;
 
 static ALL: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
-    let groups = [connection::ROWS, generic::ROWS, hearth::ROWS, server::ROWS, string::ROWS, transactions::ROWS];
+    let groups = [
+        connection::ROWS,
+        generic::ROWS,
+        hearth::ROWS,
+        scripting::ROWS,
+        server::ROWS,
+        string::ROWS,
+        transactions::ROWS,
+    ];
     let mut all: Vec<&Command> = groups.into_iter().flatten().collect();
     all.sort_by_key(|command| command.name);
     all

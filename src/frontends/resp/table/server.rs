@@ -3,7 +3,7 @@
 //! Promise: sorted by name. Must never run anything.
 
 use crate::frontends::resp::command::{Command, DEFAULT};
-use crate::frontends::resp::commands::{flush, info, server};
+use crate::frontends::resp::commands::{flush, info, object, scan, server};
 
 pub(super) static ROWS: &[Command] = &[
     Command {
@@ -36,7 +36,7 @@ pub(super) static ROWS: &[Command] = &[
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Answers how many keys there are.",
-        run: server::dbsize,
+        run: scan::dbsize,
         ..DEFAULT
     },
     Command {
@@ -70,6 +70,17 @@ pub(super) static ROWS: &[Command] = &[
         complexity: "O(1)",
         summary: "Tells about the broker, by section.",
         run: info::info,
+        ..DEFAULT
+    },
+    Command {
+        name: "memory",
+        arity: -2,
+        flags: &[],
+        group: "server",
+        since: "4.0.0",
+        complexity: "Depends on subcommand.",
+        summary: "USAGE of a key, and what tools ask for.",
+        run: object::memory,
         ..DEFAULT
     },
 ];
