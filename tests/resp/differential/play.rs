@@ -209,7 +209,9 @@ impl Play<'_> {
                     watched.absent.push(request.word(1).to_vec());
                 }
             }
-            ("exec" | "discard" | "reset", _) => *watched = Watched::default(),
+            // Without MULTI these are errors, and what is watched stays watched.
+            ("exec" | "discard", Reply::Error(text)) if text.starts_with(b"ERR ") => watched.just_now = false,
+            ("exec" | "discard", _) | ("reset", Reply::Simple(_)) => *watched = Watched::default(),
             ("select", Reply::Simple(_)) => watched.elsewhere = !watched.keys.is_empty(),
             ("unwatch", _) if !in_transaction => *watched = Watched::default(),
             _ => watched.just_now = false,
