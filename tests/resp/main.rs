@@ -11,10 +11,10 @@
 
 mod broker;
 mod client;
-mod redis;
 #[path = "../support/random.rs"]
 #[expect(dead_code, reason = "shared with other tests")]
 mod random;
+mod redis;
 mod script;
 mod table;
 
