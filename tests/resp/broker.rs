@@ -40,7 +40,18 @@ impl TestBroker {
     pub fn durable() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let data = std::env::temp_dir().join(format!("hearth-test-resp-{}-{number}", std::process::id()));
+        Self::on(std::env::temp_dir().join(format!("hearth-test-resp-{}-{number}", std::process::id())))
+    }
+
+    /// The same again, stopped and started, on another port.
+    pub fn restarted(mut self) -> Self {
+        let data = self.data.take().unwrap();
+        self.stop();
+        self.ended().unwrap();
+        Self::on(data)
+    }
+
+    fn on(data: PathBuf) -> Self {
         Self::start(&["--data-dir", data.to_str().unwrap(), "--fsync", "always"], Some(data.clone()))
     }
 

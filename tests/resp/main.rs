@@ -1,9 +1,10 @@
 //! Redis's wire format, held over real sockets: the bytes of every reply, pipelines, and the bounds of a connection.
 //!
 //! Reading order: `broker` (starts one), `client` (a socket and replies as bytes), `script` (requests as text, replies
-//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `limits`, `loading`.
+//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `keys`, `floats`, `limits`,
+//! `loading`.
 //!
-//! `HEARTH_RECORD=1 cargo test --test resp record` writes `recorded.txt` anew from `/usr/bin/redis-server`.
+//! `HEARTH_RECORD=1 cargo test --test resp record` writes `recorded.txt` and `floats.txt` anew from `/usr/bin/redis-server`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -12,6 +13,8 @@ mod client;
 mod script;
 mod table;
 
+mod floats;
+mod keys;
 mod limits;
 mod loading;
 mod pipelines;

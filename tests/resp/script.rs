@@ -190,13 +190,13 @@ fn what_is_escaped_is_read_back() {
 }
 
 /// A redis-server that holds nothing and writes nothing.
-struct Redis {
+pub struct Redis {
     child: Child,
-    address: std::net::SocketAddr,
+    pub address: std::net::SocketAddr,
 }
 
 impl Redis {
-    fn start() -> Self {
+    pub fn start() -> Self {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let child = Command::new("/usr/bin/redis-server")
             .args(["--port", &free.port().to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])

@@ -34,6 +34,7 @@ pub mod value;
 
 pub mod encode;
 pub mod late;
+pub mod long_double;
 pub mod outlet;
 pub mod replies;
 

@@ -7,6 +7,7 @@ use crate::core::types::Millis;
 use crate::frontends::resp::args::parse_i64;
 use crate::frontends::resp::call::{Call, CommandError};
 use crate::frontends::resp::error;
+use crate::frontends::resp::long_double::LongDouble;
 
 /// INCR key
 pub fn incr(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
@@ -57,22 +58,13 @@ pub fn incrbyfloat(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let key = call.arg(1);
     let current = call.current(key)?;
     let (number, expires_at) = match &current {
-        None => (0.0, Millis::NEVER),
-        Some(current) => (parse_float(&current.value).ok_or(error::NOT_A_FLOAT)?, current.expires_at),
+        None => (LongDouble::ZERO, Millis::NEVER),
+        Some(current) => (LongDouble::parse(&current.value).ok_or(error::NOT_A_FLOAT)?, current.expires_at),
     };
-    let increment = parse_float(call.arg(2)).ok_or(error::NOT_A_FLOAT)?;
-    let sum: f64 = number + increment;
-    if !sum.is_finite() {
-        return Err("ERR increment would produce NaN or Infinity".into());
-    }
-    let text = if sum == 0.0 { "0".to_owned() } else { sum.to_string() };
+    let increment = LongDouble::parse(call.arg(2)).ok_or(error::NOT_A_FLOAT)?;
+    let sum = number.plus(increment).ok_or("ERR increment would produce NaN or Infinity")?;
+    let text = sum.to_text();
     call.set(key, text.as_bytes(), expires_at)?;
     call.reply().bulk(text.as_bytes());
     Ok(())
-}
-
-/// A number as Redis reads one: no blanks around it, and not "not a number".
-fn parse_float(text: &[u8]) -> Option<f64> {
-    let text = str::from_utf8(text).ok()?;
-    text.parse().ok().filter(|number: &f64| !number.is_nan())
 }
