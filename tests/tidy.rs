@@ -264,7 +264,9 @@ fn the_readmes_limits_are_the_codes() {
 
 #[test]
 fn documents_name_only_files_that_exist() {
-    for document in ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/formats.md", "docs/testing.md"] {
+    for document in
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/formats.md", "docs/resp.md", "docs/testing.md"]
+    {
         let text = text(&root().join(document));
         for quoted in text.split('`').skip(1).step_by(2) {
             let looks_like_a_path = quoted.contains('/')

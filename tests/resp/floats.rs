@@ -11,7 +11,7 @@ use hearth::core::entropy::Entropy;
 use hearth::frontends::resp::long_double::LongDouble;
 
 use crate::client::{Client, bulk};
-use crate::script::Redis;
+use crate::redis::Redis;
 
 /// How many sums of numbers made up at random.
 const SUMS: usize = 2_000;

@@ -1,12 +1,13 @@
-//! Every command of the table, its errors, and every way a request can be wrong: script by script, byte by byte.
+//! Every command of the table and its errors, script by script, byte by byte. What is no request is in `abuse`.
 //!
 //! Promise: the same bytes come back however the network cuts what is sent: whole, in two writes at every place, one
 //! byte a write.
 
+use crate::abuse::rows::requests_that_are_none;
 use crate::broker::TestBroker;
 use crate::client::{Client, bulk};
 use crate::script::{Expected, LONG_BYTES, Recording, Script, converse, probe, record, recording};
-use crate::table::{commands, long_values, requests_that_are_none, unknown_commands};
+use crate::table::{commands, long_values, unknown_commands};
 
 /// Every key a script may leave behind.
 const KEYS: [&[u8]; 5] = [b"k", b"a", b"b", b"", b"\x00\xff\r\n"];
@@ -40,7 +41,7 @@ fn check(broker: &TestBroker, script: &Script, recording: &Recording) -> Result<
     run(&mut sent.chunks(one), &format_args!("{one} bytes a write"))
 }
 
-fn expected(script: &Script, recording: &Recording) -> Vec<u8> {
+pub fn expected(script: &Script, recording: &Recording) -> Vec<u8> {
     match &script.expected {
         Expected::Recorded => {
             let (sent, reply) = recording.get(script.name).unwrap_or_else(|| panic!("record {}", script.name));
@@ -78,11 +79,6 @@ fn commands_answer_the_bytes_of_redis_however_they_are_cut() {
 #[test]
 fn unknown_commands_answer_the_text_of_redis_however_they_are_cut() {
     check_all(&TestBroker::in_memory(&[]), &unknown_commands());
-}
-
-#[test]
-fn what_is_no_request_is_answered_as_redis_does_behind_the_good_ones() {
-    check_all(&TestBroker::in_memory(&[]), &requests_that_are_none());
 }
 
 #[test]

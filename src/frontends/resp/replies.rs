@@ -164,7 +164,7 @@ impl Replies {
     }
 
     /// Writes an error as the reply, or as a part of it.
-    pub fn error(&mut self, protocol: Protocol, text: &str) {
+    pub fn error(&mut self, protocol: Protocol, text: impl AsRef<[u8]>) {
         self.errors += 1;
         self.writer(protocol).error(text);
     }

@@ -169,7 +169,6 @@ fn objects() -> Vec<Script> {
         Script::of("object-idletime-of-nothing", "OBJECT IDLETIME k | HELLO 3 | OBJECT IDLETIME k | OBJECT ENCODING k"),
         Script::of("object-idletime", "SET k v | OBJECT IDLETIME k")
             .differs("+OK\r\n:0\r\n", "when a key was last used is not kept: nothing is evicted by it"),
-        Script::of("object-help", "OBJECT HELP | object help"),
         Script::of(
             "object-refuses",
             "OBJECT | OBJECT FOO | OBJECT FOO k | OBJECT '' | OBJECT ENCODING | OBJECT ENCODING k a | OBJECT FREQ | OBJECT IDLETIME k a | OBJECT REFCOUNT | \
@@ -182,7 +181,7 @@ fn objects() -> Vec<Script> {
             "MEMORY USAGE | MEMORY USAGE k | SET k v | MEMORY USAGE k SAMPLES | MEMORY USAGE k SAMPLES -1 | MEMORY USAGE k SAMPLES x | MEMORY USAGE k FOO 1 | \
              MEMORY USAGE a SAMPLES x | HELLO 3 | MEMORY USAGE a",
         ),
-        Script::of("memory-help", "MEMORY HELP | MEMORY PURGE"),
+        Script::of("memory-purge", "MEMORY PURGE"),
         Script::of(
             "memory-refuses",
             "MEMORY | MEMORY FOO | MEMORY FOO k | MEMORY HELP x | MEMORY DOCTOR x | MEMORY STATS x | MEMORY PURGE x | MEMORY MALLOC-STATS x",

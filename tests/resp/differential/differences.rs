@@ -1,0 +1,70 @@
+//! What Hearth answers otherwise than Redis on purpose.
+//!
+//! Promise: each difference is as narrow as it can be told, and is a row of the table in docs/resp.md with the same name. Must
+//! never excuse what nobody decided.
+
+#![expect(clippy::disallowed_methods, reason = "reads a document of the source tree")]
+
+use crate::differential::label::command;
+use crate::differential::reply::Reply;
+use crate::differential::same::Before;
+use crate::differential::sequence::Request;
+
+/// Two replies that are not the same.
+pub struct Seen<'a> {
+    pub request: &'a Request,
+    pub redis: &'a Reply,
+    pub hearth: &'a Reply,
+    pub before: Before,
+}
+
+pub struct Difference {
+    pub name: &'static str,
+    pub reason: &'static str,
+    pub matches: fn(&Seen<'_>) -> bool,
+    /// Whether the servers hold different data from here on, so that the sequence ends.
+    pub ends: bool,
+}
+
+pub const DIFFERENCES: &[Difference] = &[
+    Difference {
+        name: "scan-cursor-never-given-out",
+        reason: "a cursor is a place in a list of scans under way, so one that was never given out is an error",
+        matches: |seen| {
+            command(seen.request) == "scan"
+                && seen.request.word(1) != b"0"
+                && seen.redis.parts().is_some()
+                && seen.hearth.error() == Some(b"ERR invalid cursor")
+        },
+        ends: false,
+    },
+    Difference {
+        name: "dbsize-counts-lapsed-keys",
+        reason: "a lapsed key counts until the sweep has seen it",
+        matches: |seen| {
+            let more = seen.hearth.integer().zip(seen.redis.integer()).map(|(hearth, redis)| hearth - redis);
+            command(seen.request) == "dbsize" && more.is_some_and(|more| more > 0 && more <= seen.before.lapsed as i64)
+        },
+        ends: false,
+    },
+];
+
+/// The difference on purpose that explains two replies.
+pub fn explain(seen: &Seen<'_>) -> Option<&'static Difference> {
+    DIFFERENCES.iter().find(|difference| (difference.matches)(seen))
+}
+
+#[test]
+fn the_document_names_the_same_differences() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/resp.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let (_, section) = text.split_once("\n## Differences from Redis\n").unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split('`').next());
+    let mut told: Vec<&str> = rows.collect();
+    let mut known: Vec<&str> = DIFFERENCES.iter().map(|difference| difference.name).collect();
+    told.sort_unstable();
+    known.sort_unstable();
+    assert_eq!(told, known, "the table of docs/resp.md and the one here");
+    assert!(DIFFERENCES.iter().all(|difference| !difference.reason.is_empty()));
+}
