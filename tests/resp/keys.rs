@@ -4,16 +4,42 @@
 //! once, and an expiry outlives a restart. Must never know how keys are kept.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
+use std::sync::{Arc, mpsc};
 
-use crate::broker::{TestBroker, eventually};
+use hearth::rt;
+
+use crate::broker::{PATIENCE, TestBroker, eventually};
 use crate::client::{Client, bulk, request};
 
 const WIDTHS: [&str; 2] = ["1", "8"];
 
 const CROSS_SLOT: &[u8] = b"-CROSSSLOT Keys in request don't hash to the same slot\r\n";
+
+/// What goes on beside a test until it is ended.
+struct Beside {
+    stop: Arc<AtomicBool>,
+    rounds: mpsc::Receiver<usize>,
+}
+
+impl Beside {
+    fn repeat(mut round: impl FnMut(usize) + Send + 'static) -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let (stopped, (ended, rounds)) = (Arc::clone(&stop), mpsc::sync_channel(1));
+        let work = move || {
+            let rounds = (0..).take_while(|_| !stopped.load(Ordering::Relaxed)).map(&mut round).count();
+            let _ = ended.send(rounds);
+        };
+        rt::thread("beside", work).unwrap();
+        Self { stop, rounds }
+    }
+
+    /// Ends it; it must not have failed, and must have been going on.
+    fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        assert!(self.rounds.recv_timeout(PATIENCE).unwrap() > 0);
+    }
+}
 
 /// Asks for what is written in words.
 fn ask(client: &mut Client, text: &str) -> Vec<u8> {
@@ -71,31 +97,22 @@ fn a_scan_misses_no_key_that_stays_whatever_is_written_meanwhile() {
         let mut client = broker.client();
         let stable = |number: usize| format!("{}:stable", number * 7919 % 3000);
         fill(&mut client, (0..3000).map(stable));
-        let stop = Arc::new(AtomicBool::new(false));
-        let churn = {
-            let (mut client, stop) = (broker.client(), Arc::clone(&stop));
-            thread::spawn(move || {
-                for round in (0_usize..).take_while(|_| !stop.load(Ordering::Relaxed)) {
-                    let other = format!("{}:churn", round * 31 % 3000);
-                    let kept = format!("{}:stable", round % 3000);
-                    let renamed = format!("{{{other}}}");
-                    client.send(
-                        &[
-                            request(["SET", &other, "1"]),
-                            request(["SET", &kept, "2"]),
-                            request(["RENAME", &other, &renamed]),
-                            request(["PEXPIRE", &kept, "1000000"]),
-                            request(["DEL", &renamed]),
-                            request(["SET", &other, "1", "PX", "1"]),
-                        ]
-                        .concat(),
-                    );
-                    for _ in 0..6 {
-                        client.reply();
-                    }
-                }
-            })
-        };
+        let mut writer = broker.client();
+        let churn = Beside::repeat(move |round| {
+            let other = format!("{}:churn", round * 31 % 3000);
+            let kept = format!("{}:stable", round % 3000);
+            let renamed = format!("{{{other}}}");
+            let requests = [
+                request(["SET", &other, "1"]),
+                request(["SET", &kept, "2"]),
+                request(["RENAME", &other, &renamed]),
+                request(["PEXPIRE", &kept, "1000000"]),
+                request(["DEL", &renamed]),
+                request(["SET", &other, "1", "PX", "1"]),
+            ];
+            writer.send(&requests.concat());
+            writer.expect(b"+OK\r\n+OK\r\n+OK\r\n:1\r\n:1\r\n+OK\r\n");
+        });
         let mut clients: Vec<Client> = (0..3).map(|_| broker.client()).collect();
         for options in
             ["", " COUNT 7", " COUNT 100 MATCH *:stable", " COUNT 1000", " COUNT 50 TYPE string MATCH [0-9]*"]
@@ -108,8 +125,7 @@ fn a_scan_misses_no_key_that_stays_whatever_is_written_meanwhile() {
             assert_eq!(times.len(), 3000, "{shards} shards, SCAN{options}");
             assert!(times.values().all(|times| *times == 1), "{shards} shards, SCAN{options}: a key came twice");
         }
-        stop.store(true, Ordering::Relaxed);
-        churn.join().unwrap();
+        churn.end();
     }
 }
 
@@ -208,24 +224,18 @@ fn a_key_that_is_renamed_is_always_there_exactly_once() {
         let broker = TestBroker::in_memory(&["--shards", shards]);
         let mut client = broker.client();
         ask(&mut client, "SET {t}a value PX 100000000");
-        let stop = Arc::new(AtomicBool::new(false));
-        let renamer = {
-            let (mut client, stop) = (broker.client(), Arc::clone(&stop));
-            thread::spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    assert_eq!(ask(&mut client, "RENAME {t}a {t}b"), b"+OK\r\n");
-                    assert_eq!(ask(&mut client, "COPY {t}b {t}c REPLACE"), b":1\r\n");
-                    assert_eq!(ask(&mut client, "RENAMENX {t}b {t}a"), b":1\r\n");
-                }
-            })
-        };
+        let mut writer = broker.client();
+        let renamer = Beside::repeat(move |_| {
+            assert_eq!(ask(&mut writer, "RENAME {t}a {t}b"), b"+OK\r\n");
+            assert_eq!(ask(&mut writer, "COPY {t}b {t}c REPLACE"), b":1\r\n");
+            assert_eq!(ask(&mut writer, "RENAMENX {t}b {t}a"), b":1\r\n");
+        });
         for _ in 0..3000 {
             assert_eq!(ask(&mut client, "EXISTS {t}a {t}b"), b":1\r\n");
             let values = ask(&mut client, "MGET {t}a {t}b");
             assert!(values == b"*2\r\n$5\r\nvalue\r\n$-1\r\n" || values == b"*2\r\n$-1\r\n$5\r\nvalue\r\n");
         }
-        stop.store(true, Ordering::Relaxed);
-        renamer.join().unwrap();
+        renamer.end();
         assert!(number(&ask(&mut client, "PTTL {t}a")) > 90_000_000);
         assert!(number(&ask(&mut client, "PTTL {t}c")) > 90_000_000);
     }
