@@ -83,8 +83,9 @@ fn class(pattern: &[u8], mut p: usize, byte: u8, fold: fn(u8) -> u8) -> Option<u
             matched |= fold(pattern[p]) == byte;
             p += 1;
         } else if p + 2 < pattern.len() && pattern[p + 1] == b'-' {
-            let (a, b) = (fold(pattern[p]), fold(pattern[p + 2]));
-            matched |= (a.min(b)..=a.max(b)).contains(&byte);
+            // The bytes of a range have a sign, as C's have on x86-64.
+            let (a, b) = (fold(pattern[p]).cast_signed(), fold(pattern[p + 2]).cast_signed());
+            matched |= (a.min(b)..=a.max(b)).contains(&byte.cast_signed());
             p += 3;
         } else {
             matched |= fold(pattern[p]) == byte;
@@ -101,8 +102,10 @@ mod tests {
     #[test]
     fn patterns_match_as_in_redis() {
         for (pattern, text, expected) in [
-            ("*", "", true),
+            ("*", "", false),
             ("", "", true),
+            ("[c-\u{e9}]", "a", false),
+            ("[\u{e9}-c]", "-", true),
             ("", "a", false),
             ("a*c", "abbbc", true),
             ("a*c*", "abcbd", true),

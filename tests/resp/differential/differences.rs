@@ -45,12 +45,6 @@ pub const DIFFERENCES: &[Difference] = &[
         ends: false,
     },
     Difference {
-        name: "incrbyfloat-has-64-bits",
-        reason: "sums are of 64 bits and print in the fewest digits; Redis's have 80 and print up to 17 decimals",
-        matches: |seen| command(seen.request) == "incrbyfloat" && (is_same_float(seen) || is_too_large(seen)),
-        ends: true,
-    },
-    Difference {
         name: "watch-of-an-absent-key",
         reason: "WATCH compares revisions, and a key that came and went has none again",
         matches: |seen| {
@@ -87,21 +81,6 @@ pub const DIFFERENCES: &[Difference] = &[
 fn is_found_first(queued: &[Request], parts: &[Reply], key: &[u8]) -> bool {
     let first = queued.first().filter(|first| command(first) == "get" && first.word(1) == key);
     first.is_some() && parts.first().is_some_and(|part| part.bulk().is_some())
-}
-
-/// Whether the numbers are the same but for what 64 bits cannot tell, and 17 decimals not show.
-fn is_same_float(seen: &Seen<'_>) -> bool {
-    let both = float(seen.redis).zip(float(seen.hearth));
-    both.is_some_and(|(redis, hearth)| (redis - hearth).abs() <= redis.abs() * 1e-15 + 1e-17)
-}
-
-/// Whether the sum or a part of it has more than the 308 digits that fit in 64 bits.
-fn is_too_large(seen: &Seen<'_>) -> bool {
-    float(seen.redis).is_some_and(|sum| sum.is_infinite() || sum.abs() > 1e307) && seen.hearth.error().is_some()
-}
-
-fn float(reply: &Reply) -> Option<f64> {
-    str::from_utf8(reply.bulk()?).ok()?.parse().ok()
 }
 
 /// The difference on purpose that explains two replies.

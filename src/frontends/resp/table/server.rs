@@ -5,7 +5,7 @@
 //! Promise: sorted by name. Must never run anything.
 
 use crate::frontends::resp::command::{Command, DEFAULT};
-use crate::frontends::resp::commands::{command, flush, info, object, scan, server};
+use crate::frontends::resp::commands::{command, flush, info, scan, server};
 use crate::frontends::resp::table::subcommands;
 
 pub(super) static ROWS: &[Command] = &[
@@ -139,7 +139,7 @@ pub(super) static ROWS: &[Command] = &[
         since: "4.0.0",
         complexity: "Depends on subcommand.",
         summary: "USAGE of a key, and what tools ask for.",
-        run: object::memory,
+        subcommands: subcommands::MEMORY,
         ..DEFAULT
     },
     Command {
