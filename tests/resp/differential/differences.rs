@@ -39,6 +39,24 @@ pub const DIFFERENCES: &[Difference] = &[
         ends: false,
     },
     Difference {
+        name: "exec-over-several-databases",
+        reason: "EXEC is one batch of one log, and each database has logs of its own",
+        matches: |seen| command(seen.request) == "exec" && seen.hearth.error().is_some_and(is_cross_slot),
+        ends: true,
+    },
+    Difference {
+        name: "object-is-told-from-the-value",
+        reason: "encoding and references are those of the value itself; Redis's also depend on the command that wrote it",
+        matches: |seen| match command(seen.request) {
+            "object|encoding" => {
+                [seen.redis, seen.hearth].map(Reply::bulk).iter().all(|told| told.is_some_and(is_encoding))
+            }
+            "object|refcount" => seen.redis.integer().is_some() && seen.hearth.integer().is_some(),
+            _ => false,
+        },
+        ends: false,
+    },
+    Difference {
         name: "dbsize-counts-lapsed-keys",
         reason: "a lapsed key counts until the sweep has seen it",
         matches: |seen| {
@@ -48,6 +66,14 @@ pub const DIFFERENCES: &[Difference] = &[
         ends: false,
     },
 ];
+
+fn is_cross_slot(error: &[u8]) -> bool {
+    error.starts_with(b"CROSSSLOT ")
+}
+
+fn is_encoding(told: &[u8]) -> bool {
+    [&b"int"[..], b"embstr", b"raw"].contains(&told)
+}
 
 /// The difference on purpose that explains two replies.
 pub fn explain(seen: &Seen<'_>) -> Option<&'static Difference> {
