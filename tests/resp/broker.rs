@@ -38,21 +38,25 @@ impl TestBroker {
 
     /// One that flushes each batch to a directory of its own.
     pub fn durable() -> Self {
+        Self::durable_with(&[])
+    }
+
+    /// The same with further flags.
+    pub fn durable_with(arguments: &[&str]) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        Self::on(std::env::temp_dir().join(format!("hearth-test-resp-{}-{number}", std::process::id())))
+        let data = std::env::temp_dir().join(format!("hearth-test-resp-{}-{number}", std::process::id()));
+        let durable = ["--data-dir", data.to_str().unwrap(), "--fsync", "always"];
+        Self::start(&[&durable, arguments].concat(), Some(data.clone()))
     }
 
-    /// The same again, stopped and started, on another port.
-    pub fn restarted(mut self) -> Self {
-        let data = self.data.take().unwrap();
+    /// Stops it, and starts another one in its directory with these flags.
+    pub fn restarted(mut self, arguments: &[&str]) -> Self {
         self.stop();
         self.ended().unwrap();
-        Self::on(data)
-    }
-
-    fn on(data: PathBuf) -> Self {
-        Self::start(&["--data-dir", data.to_str().unwrap(), "--fsync", "always"], Some(data.clone()))
+        let data = self.data.take().unwrap();
+        let durable = ["--data-dir", data.to_str().unwrap(), "--fsync", "always"];
+        Self::start(&[&durable, arguments].concat(), Some(data.clone()))
     }
 
     fn start(arguments: &[&str], data: Option<PathBuf>) -> Self {

@@ -363,7 +363,7 @@ fn expiries_outlive_a_restart_whichever_command_wrote_them() {
     ] {
         assert!(!ask(&mut client, text).starts_with(b"-"), "{text}");
     }
-    let broker = broker.restarted();
+    let broker = broker.restarted(&[]);
     let mut client = broker.client();
     for key in ["float", "counter", "expire", "new", "copy"] {
         assert_eq!(ask(&mut client, &format!("PEXPIRETIME {key}")), b":99999999999999\r\n", "{key}");

@@ -19,6 +19,7 @@ mod script;
 mod table;
 
 mod abuse;
+mod databases;
 mod differential;
 mod floats;
 mod keys;
@@ -26,4 +27,5 @@ mod limits;
 mod loading;
 mod pipelines;
 mod scripts;
+mod transactions;
 mod wire;

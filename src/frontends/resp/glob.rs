@@ -36,9 +36,9 @@ pub fn literal_prefix(pattern: &[u8]) -> Vec<u8> {
 
 /// `fold` makes bytes the same that are to match each other.
 fn matches_by(pattern: &[u8], text: &[u8], fold: fn(u8) -> u8) -> bool {
-    // Redis looks at no star for a text without a byte.
     if text.is_empty() {
-        return pattern.is_empty();
+        // As in Redis, where nothing else matches nothing, not even two stars.
+        return pattern.is_empty() || pattern == b"*";
     }
     let (mut p, mut t) = (0, 0);
     // After a star: where the pattern goes on, and how much of the text the star has taken.
@@ -121,6 +121,8 @@ mod tests {
             ("[a", "a", true),
             ("SAVE", "save", true),
             ("maxmemory*", "maxmemory-policy", true),
+            ("*", "", true),
+            ("**", "", false),
         ] {
             assert_eq!(matches_ignore_case(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
         }

@@ -16,6 +16,12 @@ pub struct Seen<'a> {
     pub redis: &'a Reply,
     pub hearth: &'a Reply,
     pub before: Before,
+    /// What EXEC was to run.
+    pub queued: &'a [Request],
+    /// Keys that this connection watches and that were not there when it began to.
+    pub watched_absent: &'a [Vec<u8>],
+    /// Whether it watches keys of another database than it has selected now.
+    pub watched_elsewhere: bool,
 }
 
 pub struct Difference {
@@ -39,12 +45,6 @@ pub const DIFFERENCES: &[Difference] = &[
         ends: false,
     },
     Difference {
-        name: "exec-over-several-databases",
-        reason: "EXEC is one batch of one log, and each database has logs of its own",
-        matches: |seen| command(seen.request) == "exec" && seen.hearth.error().is_some_and(is_cross_slot),
-        ends: true,
-    },
-    Difference {
         name: "object-is-told-from-the-value",
         reason: "encoding and references are those of the value itself; Redis's also depend on the command that wrote it",
         matches: |seen| match command(seen.request) {
@@ -57,6 +57,28 @@ pub const DIFFERENCES: &[Difference] = &[
         ends: false,
     },
     Difference {
+        name: "watch-of-an-absent-key",
+        reason: "WATCH compares revisions, and a key that came and went has none again",
+        matches: |seen| {
+            let runs = seen.redis == &Reply::Nothing("*-1") || seen.redis == &Reply::Nothing("_");
+            let parts = seen.hearth.parts().filter(|_| runs && command(seen.request) == "exec");
+            parts.is_some_and(|parts| seen.watched_absent.iter().any(|key| !is_found_first(seen.queued, parts, key)))
+        },
+        ends: true,
+    },
+    Difference {
+        name: "exec-over-several-databases",
+        reason: "each database is a cache with a log of its own, and a transaction is one batch of one log",
+        matches: |seen| {
+            let reaches_far = |request: &Request| ["select", "flushall", "copy"].contains(&command(request));
+            command(seen.request) == "exec"
+                && seen.redis.parts().is_some()
+                && seen.hearth.error().is_some_and(|text| text.starts_with(b"CROSSSLOT "))
+                && (seen.watched_elsewhere || seen.queued.iter().any(reaches_far))
+        },
+        ends: true,
+    },
+    Difference {
         name: "dbsize-counts-lapsed-keys",
         reason: "a lapsed key counts until the sweep has seen it",
         matches: |seen| {
@@ -67,12 +89,14 @@ pub const DIFFERENCES: &[Difference] = &[
     },
 ];
 
-fn is_cross_slot(error: &[u8]) -> bool {
-    error.starts_with(b"CROSSSLOT ")
-}
-
 fn is_encoding(told: &[u8]) -> bool {
     [&b"int"[..], b"embstr", b"raw"].contains(&told)
+}
+
+/// Whether a transaction that began with GET of this key found it, so that it did not only come and go.
+fn is_found_first(queued: &[Request], parts: &[Reply], key: &[u8]) -> bool {
+    let first = queued.first().filter(|first| command(first) == "get" && first.word(1) == key);
+    first.is_some() && parts.first().is_some_and(|part| part.bulk().is_some())
 }
 
 /// The difference on purpose that explains two replies.
