@@ -243,7 +243,10 @@ fn the_readme_has_every_command_flag_and_exit_code() {
 #[test]
 fn the_readmes_limits_are_the_codes() {
     use hearth::core::limits::{DEFAULT_MAX_VALUE_BYTES, HIGHEST_MAX_VALUE_BYTES, MAX_KEY_BYTES, SEGMENT_BYTES};
-    use hearth::frontends::resp::limits::{MAX_ARGUMENTS, MAX_BULK_BYTES, MAX_REQUEST_BYTES, OUTPUT_HIGH_WATER_BYTES};
+    use hearth::frontends::resp::limits::{
+        CURSORS, MAX_ARGUMENTS, MAX_BULK_BYTES, MAX_KEYS_REPLY_BYTES, MAX_REQUEST_BYTES, MAX_SCANNED_KEYS,
+        OUTPUT_HIGH_WATER_BYTES,
+    };
     let readme = text(&root().join("README.md"));
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
     let mib = |bytes: usize| format!("{} MiB", bytes / 1024 / 1024);
@@ -253,6 +256,9 @@ fn the_readmes_limits_are_the_codes() {
         ("Value, highest", mib(HIGHEST_MAX_VALUE_BYTES)),
         ("Arguments of a request", MAX_ARGUMENTS.to_string()),
         ("Request", mib(MAX_REQUEST_BYTES)),
+        ("Names that one `KEYS` answers", mib(MAX_KEYS_REPLY_BYTES)),
+        ("Cursors of `SCAN` that are remembered", CURSORS.to_string()),
+        ("Keys that one `SCAN` looks at", MAX_SCANNED_KEYS.to_string()),
         ("Bulk that is read and dropped", mib(MAX_BULK_BYTES)),
         ("Replies waiting for a slow reader", mib(OUTPUT_HIGH_WATER_BYTES)),
         ("Segment file", mib(SEGMENT_BYTES as usize)),
