@@ -63,6 +63,11 @@ pub struct Config {
     #[arg(long, value_name = "TENANT/NAMESPACE/NAME[:SHARDS]", value_parser = named_cache)]
     pub cache: Vec<NamedCache>,
 
+    /// A file whose first line is the password clients must give (else HEARTH_PASSWORD, if that is set); with a password,
+    /// clients from other machines are served
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+
     /// The most clients connected at a time
     #[arg(long, value_name = "CLIENTS", default_value_t = 10_000,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]

@@ -35,7 +35,7 @@ use crate::frontends::listener::{Host, accept, bind};
 use crate::frontends::resp::Resp;
 use crate::frontends::resp::limits::DATABASES;
 use crate::metrics::{Facts, Metrics};
-use crate::{descriptors, memory, rt};
+use crate::{descriptors, memory, password, rt};
 
 use shards::{Maker, Shards};
 
@@ -56,6 +56,8 @@ pub enum ServerError {
         source: std::io::Error,
     },
     Open(OpenError),
+    /// The password cannot be had; the sentence says why, and not what it is.
+    Password(String),
     /// The log failed while serving.
     Driver(DriverError),
     /// The machine did not give what a broker needs.
@@ -68,7 +70,7 @@ impl ServerError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::AddressInUse { .. } => 3,
-            Self::Address { .. } => 2,
+            Self::Address { .. } | Self::Password(_) => 2,
             Self::Open(OpenError::Locked { .. }) => 4,
             Self::Open(OpenError::Unusable { .. }) => 5,
             Self::Open(OpenError::Damaged { .. }) | Self::Driver(DriverError::Record(_)) => 7,
@@ -87,6 +89,7 @@ impl std::fmt::Display for ServerError {
             }
             Self::Address { address, source } => write!(f, "cannot listen on {address}: {source}"),
             Self::Open(error) => error.fmt(f),
+            Self::Password(reason) => f.write_str(reason),
             Self::Driver(error) => write!(f, "{error}; the broker stops, start it again to find out what survived"),
             Self::System(error) => write!(f, "the system does not give what a broker needs: {error}"),
         }
@@ -153,14 +156,15 @@ impl Opening {
             _ => ServerError::Address { address: config.resp, source },
         })?;
         let address = listener.local_addr().map_err(ServerError::System)?;
-        if !address.ip().is_loopback() {
-            tracing::warn!(%address, "clients from other machines will be refused: no password can be set yet");
+        if !address.ip().is_loopback() && !front_end.authenticates() {
+            tracing::warn!(%address, "clients from other machines will be refused: no password is set");
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let (entropy, progress) = (Arc::new(Entropy::System), Arc::new(Progress::default()));
         let budget = descriptors::budget(config.max_clients as usize).map_err(ServerError::System)?;
         let facts = Facts {
             run_id: format!("{:016x}{:016x}{:08x}", entropy.number(), entropy.number(), entropy.number() as u32),
+            bind: address.ip(),
             port: address.port(),
             policy: policy(config),
             in_memory: config.memory,
@@ -292,7 +296,8 @@ impl Broker {
     /// # Errors
     /// [`ServerError`] in one sentence.
     pub async fn start(config: &Config) -> Result<Self, ServerError> {
-        Self::start_with(config, Arc::new(Resp::default())).await
+        let password = password::of(config).map_err(ServerError::Password)?;
+        Self::start_with(config, Arc::new(Resp::new(password))).await
     }
 
     /// Starts a broker whose address serves another protocol, and waits until it is open.

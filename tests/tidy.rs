@@ -263,6 +263,15 @@ fn the_readmes_limits_are_the_codes() {
 }
 
 #[test]
+fn every_file_of_the_scanners_corpus_is_used() {
+    let used = text(&root().join("src/frontends/resp/scan/tests/mutations.rs"));
+    for entry in std::fs::read_dir(root().join("tests/fixtures/resp-corpus")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(used.contains(&format!("\"{name}\"")), "mutations.rs does not begin with {name}");
+    }
+}
+
+#[test]
 fn documents_name_only_files_that_exist() {
     for document in [
         "README.md",

@@ -31,6 +31,11 @@ pub trait FrontEnd: Send + Sync + 'static {
     /// its end.
     fn serve(&self, stream: Stream, session: Session) -> Served;
 
+    /// Whether a client has to give a password: only then are clients of other machines served.
+    fn authenticates(&self) -> bool {
+        false
+    }
+
     /// Tells a peer in the protocol's own words that it is turned away, and closes.
     fn turn_away(&self, stream: Stream, why: TurnedAway) -> Served;
 }

@@ -83,7 +83,7 @@ impl Host {
     }
 
     fn admit(self: &Arc<Self>, front_end: &Arc<dyn FrontEnd>, stream: Stream, peer: SocketAddr) {
-        let why = if !is_loopback(peer.ip()) {
+        let why = if !is_loopback(peer.ip()) && !front_end.authenticates() {
             Some(TurnedAway::Protected)
         } else if self.clients() >= self.max_clients {
             Some(TurnedAway::TooManyClients)

@@ -3,6 +3,8 @@
 //! Promise: no two have one name; what differs from Redis says why. When you add a command, also add its scripts here
 //! and record them.
 
+mod keys;
+
 use crate::client::request;
 use crate::script::Script;
 
@@ -10,6 +12,10 @@ use crate::script::Script;
 const SMALL_VALUE_BYTES: usize = 16;
 
 pub fn commands() -> Vec<Script> {
+    [basics(), keys::scripts()].into_iter().flatten().collect()
+}
+
+fn basics() -> Vec<Script> {
     vec![
         Script::of("ping", "PING | PING hello | ping | PiNg ''"),
         Script::of("ping-in-resp3", "HELLO 3 | PING | PING hello"),

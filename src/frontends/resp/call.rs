@@ -20,6 +20,7 @@ use crate::core::shard::stage::Outcome;
 use crate::core::types::{CacheName, Millis, Revision, Seat};
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::client::Client;
+use crate::frontends::resp::command::Command;
 use crate::frontends::resp::encode::Reply;
 use crate::frontends::resp::error;
 use crate::frontends::resp::replies::Replies;
@@ -121,6 +122,8 @@ pub struct Counted {
     pub commands: u64,
     pub hits: u64,
     pub misses: u64,
+    /// The command that was run last.
+    pub ran: Option<&'static Command>,
 }
 
 /// A command being run.

@@ -23,6 +23,9 @@ pub const TWO_KEYS: Keys = Keys { first: 1, last: 2, step: 1 };
 pub const ALL_KEYS: Keys = Keys { first: 1, last: -1, step: 1 };
 pub const EVERY_OTHER: Keys = Keys { first: 1, last: -1, step: 2 };
 
+/// What a command does.
+pub type Run = fn(&mut Call<'_, '_>) -> Result<(), CommandError>;
+
 /// One row of the table.
 pub struct Command {
     /// Lower case.
@@ -38,7 +41,9 @@ pub struct Command {
     pub summary: &'static str,
     /// Whether it waits for EXEC inside a transaction, rather than being run at once.
     pub queued: bool,
-    pub run: fn(&mut Call<'_, '_>) -> Result<(), CommandError>,
+    /// Those of a container, with their whole names: `config|get`. The second argument says which one is meant.
+    pub subcommands: &'static [Command],
+    pub run: Run,
 }
 
 /// What most rows have in common.
@@ -52,8 +57,30 @@ pub const DEFAULT: Command = Command {
     complexity: "O(1)",
     summary: "",
     queued: true,
+    subcommands: &[],
     run: |call| Err(unknown(call.args).into()),
 };
+
+impl Command {
+    /// The command with a complexity that is not constant.
+    #[must_use]
+    pub const fn costs(mut self, complexity: &'static str) -> Self {
+        self.complexity = complexity;
+        self
+    }
+
+    /// What the second argument has to be for this subcommand.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        self.name.split_once('|').map_or(self.name, |(_, word)| word)
+    }
+
+    /// The subcommand of this word, in any case.
+    #[must_use]
+    pub fn subcommand(&self, word: &[u8]) -> Option<&'static Command> {
+        self.subcommands.iter().find(|subcommand| word.eq_ignore_ascii_case(subcommand.word().as_bytes()))
+    }
+}
 
 /// Runs one request; its reply is written to `call.replies`, which has begun it.
 ///
@@ -61,7 +88,10 @@ pub const DEFAULT: Command = Command {
 /// [`CommandError`]: the error to reply, or what has to be waited for.
 pub fn run(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let command = match admit(call) {
-        Ok(command) => command,
+        Ok(command) => {
+            call.client.last = Some(command);
+            command
+        }
         Err(text) => return Err(spoil(call, &text)),
     };
     if command.queued
@@ -74,6 +104,7 @@ pub fn run(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
         call.reply().simple("QUEUED");
         return Ok(());
     }
+    call.counted.ran = Some(command);
     (command.run)(call)
 }
 
@@ -90,12 +121,14 @@ fn spoil(call: &mut Call<'_, '_>, text: &[u8]) -> CommandError {
     text.to_vec().into()
 }
 
-/// The command of a request that may be run or queued; or the text of an error about it.
+/// The command of a request that may be run or queued; or the text of an error about it. The order of the checks is Redis's.
 fn admit(call: &Call<'_, '_>) -> Result<&'static Command, Vec<u8>> {
-    let command = find(call.arg(0)).ok_or_else(|| unknown(call.args))?;
-    let count = call.args.len() as i64;
-    if (command.arity >= 0 && count != command.arity) || count < -command.arity {
+    let command = look_up(call.args)?;
+    if !has_arity(command, call.args.len()) {
         return Err(wrong_arity(command.name).into());
+    }
+    if !call.client.authenticated && !command.flags.contains(&"no_auth") {
+        return Err(error::NO_AUTH.into());
     }
     if call.args.any_oversize() {
         return Err(error::TOO_LONG.into());
@@ -104,6 +137,27 @@ fn admit(call: &Call<'_, '_>) -> Result<&'static Command, Vec<u8>> {
         return Err(error::LOADING.into());
     }
     Ok(command)
+}
+
+/// The command, or the subcommand, that these arguments name.
+///
+/// # Errors
+/// Redis's text when there is none.
+pub fn look_up(args: Args<'_>) -> Result<&'static Command, Vec<u8>> {
+    let command = find(args.get(0).unwrap_or_default()).ok_or_else(|| unknown(args))?;
+    match args.get(1) {
+        Some(word) if !command.subcommands.is_empty() => {
+            command.subcommand(word).ok_or_else(|| unknown_subcommand(command.name, word))
+        }
+        _ => Ok(command),
+    }
+}
+
+/// Whether a command takes so many arguments, its name included.
+#[must_use]
+pub fn has_arity(command: &Command, count: usize) -> bool {
+    let count = count as i64;
+    if command.arity >= 0 { count == command.arity } else { count >= -command.arity }
 }
 
 /// The text for a wrong number of arguments; a subcommand is named `config|get`.

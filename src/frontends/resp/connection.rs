@@ -20,8 +20,8 @@ use crate::core::error::Refusal;
 use crate::core::types::CacheName;
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::call::{Call, CommandError, Counted, Fetch, Fetched, Wait};
-use crate::frontends::resp::client::Client;
-use crate::frontends::resp::command;
+use crate::frontends::resp::client::{Answers, Client};
+use crate::frontends::resp::command::{self, Command};
 use crate::frontends::resp::error;
 use crate::frontends::resp::input::Input;
 use crate::frontends::resp::late;
@@ -60,8 +60,11 @@ enum Awaited {
 
 /// Serves a connection until it ends.
 pub async fn serve(mut stream: Stream, session: Session, shared: Arc<Shared>) {
+    let shared = &*shared;
+    let entered = shared.clients.enter(&session, &stream);
+    let authenticated = shared.password.is_none();
     let mut connection = Connection {
-        client: Client::new(session.id, session.cache.clone()),
+        client: Client::new(Arc::clone(&entered.card), session.cache.clone(), authenticated),
         scanner: Scanner::new(session.metrics.facts.max_value_bytes),
         input: Input::default(),
         replies: Replies::default(),
@@ -72,6 +75,7 @@ pub async fn serve(mut stream: Stream, session: Session, shared: Arc<Shared>) {
         session,
         shared,
     };
+    connection.scanner.set_authenticated(authenticated);
     loop {
         let turns = connection.client.cache.turns();
         let pause = connection.evaluate(&turns);
@@ -112,7 +116,7 @@ pub async fn serve(mut stream: Stream, session: Session, shared: Arc<Shared>) {
     stream.close_gently(CLOSE_GRACE_MS).await;
 }
 
-struct Connection {
+struct Connection<'s> {
     session: Session,
     client: Client,
     scanner: Scanner,
@@ -125,14 +129,16 @@ struct Connection {
     progress: Progress,
     /// What the next request waited for will not be: it is not run again.
     refused: Option<Refusal>,
-    shared: Arc<Shared>,
+    shared: &'s Shared,
 }
 
-impl Connection {
+impl Connection<'_> {
     /// Evaluates complete requests, in order, without waiting for anything.
     fn evaluate(&mut self, turns: &Turns) -> Pause {
         let mut turn = turns.turn();
         let mut counted = Counted::default();
+        // The end of one request is the beginning of the next.
+        let mut at_us = self.session.cache.micros();
         let pause = loop {
             if self.client.quitting {
                 break Pause::Close;
@@ -148,7 +154,9 @@ impl Connection {
                     continue;
                 }
                 Scan::Bad(error) => {
-                    self.replies.error(self.client.protocol, &format!("ERR {error}"));
+                    if self.client.answers == Answers::On {
+                        self.replies.error(self.client.protocol, format!("ERR {error}"));
+                    }
                     break Pause::Close;
                 }
                 Scan::CrossProtocol => {
@@ -156,7 +164,10 @@ impl Connection {
                     break Pause::Close;
                 }
                 Scan::Request { consumed } => match self.run_request(&mut turn, &mut counted) {
-                    Ok(()) => consumed,
+                    Ok(()) => {
+                        self.note_time(&turn, counted.ran.take(), &mut at_us);
+                        consumed
+                    }
                     Err(wait) => break Pause::Wait(self.awaited(turns, wait)),
                 },
             };
@@ -164,7 +175,23 @@ impl Connection {
         };
         drop(turn);
         self.count(&counted);
+        self.client.card.see_round(&self.client, at_us, &self.input, self.replies.gathered_bytes());
         pause
+    }
+
+    /// Notes how long the request took that was just evaluated, and by which command.
+    fn note_time(&self, turn: &Turn<'_>, ran: Option<&'static Command>, at_us: &mut u64) {
+        let now_us = self.session.cache.micros();
+        let took_us = now_us.saturating_sub(*at_us);
+        *at_us = now_us;
+        // EXEC has noted what it ran, one by one.
+        if let Some(command) = ran
+            && self.shared.slowlog.is_slow(took_us)
+            && !command.flags.contains(&"skip_slowlog")
+        {
+            let args = self.scanner.args(self.input.bytes());
+            self.shared.slowlog.keep(command, args, took_us, turn.now(), self.session.peer, &self.client.name);
+        }
     }
 
     fn awaited(&mut self, turns: &Turns, wait: Wait) -> Awaited {
@@ -186,7 +213,7 @@ impl Connection {
         if let Some(refusal) = self.refused.take() {
             // Of a transaction that is all: it was EXEC that could not be run.
             self.client.end_transaction();
-            self.replies.error(self.client.protocol, &error::of_refusal(&refusal));
+            self.replies.error(self.client.protocol, error::of_refusal(&refusal));
             self.replies.end(self.client.protocol);
             return Ok(());
         }
@@ -197,7 +224,7 @@ impl Connection {
             turn,
             client: &mut self.client,
             session: &self.session,
-            shared: &self.shared,
+            shared: self.shared,
             replies: &mut self.replies,
             scratch: &mut self.scratch,
             counted,
@@ -221,6 +248,7 @@ impl Connection {
         }
         self.fetched = None;
         self.progress = Progress::default();
+        self.scanner.set_authenticated(self.client.authenticated);
         if !self.client.wants_reply() {
             self.replies.take_back();
         }
@@ -303,6 +331,7 @@ impl Connection {
         add(&metrics.input_bytes, received);
         add(&metrics.error_replies, self.replies.errors);
         self.replies.clear();
+        self.client.card.see_sent();
         if self.scratch.capacity() > KEPT_SCRATCH_BYTES {
             self.scratch = Vec::new();
         }

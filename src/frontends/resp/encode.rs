@@ -122,6 +122,14 @@ impl<'a> Reply<'a> {
         }
     }
 
+    /// Announces a set; the caller appends `count` replies.
+    pub fn set_header(&mut self, count: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array_header(count),
+            Protocol::Resp3 => self.number(b'~', count),
+        }
+    }
+
     /// A reply that is not hot. The library wants a tree of its own, so the bytes are copied on the way.
     pub fn frame(&mut self, frame: &Frame) {
         let start = self.out.len();
@@ -259,6 +267,7 @@ mod tests {
         check(|reply| reply.bulk_header(1024), "$1024\r\n", "$1024\r\n");
         check(|reply| reply.array_header(0), "*0\r\n", "*0\r\n");
         check(|reply| reply.array_header(12), "*12\r\n", "*12\r\n");
+        check(|reply| reply.set_header(12), "*12\r\n", "~12\r\n");
     }
 
     #[test]

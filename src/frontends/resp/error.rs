@@ -13,6 +13,10 @@ pub const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-b
 pub const LOADING: &str = "LOADING Redis is loading the dataset in memory";
 /// For one request that must be whole, and whose keys are of several shards.
 pub const CROSS_SLOT: &str = "CROSSSLOT Keys in request don't hash to the same slot";
+/// Redis's text for a client that has not given the password.
+pub const NO_AUTH: &str = "NOAUTH Authentication required.";
+/// The same for a password, or a user, that is not the right one.
+pub const WRONG_PASSWORD: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 pub const SYNTAX: &str = "ERR syntax error";
 /// Redis's text for a write that would need more than `maxmemory`. Clients look for its beginning, and some for all of it.
 pub const OVER_THE_BOUND: &str = "OOM command not allowed when used memory > 'maxmemory'.";

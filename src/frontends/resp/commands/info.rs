@@ -169,7 +169,7 @@ fn info_stats(session: &Session, out: &mut String) {
         line(out, name, counter.load(Ordering::Relaxed));
     }
     line(out, "instantaneous_ops_per_sec", metrics.commands_per_second());
-    line(out, "expired_keys", metrics.of_shards(|shard| &shard.swept_keys));
+    line(out, "expired_keys", metrics.expired_keys());
     line(out, "evicted_keys", 0);
 }
 

@@ -91,6 +91,7 @@ fn run_all(call: &mut Call<'_, '_>, transaction: &Transaction, watched: &[Watche
         return Ok(());
     }
     call.reply().array_header(transaction.queued.len());
+    let mut at_us = call.session.cache.micros();
     for queued in &transaction.queued {
         let mark = call.replies.mark();
         let mut progress = Progress::default();
@@ -102,6 +103,13 @@ fn run_all(call: &mut Call<'_, '_>, transaction: &Transaction, watched: &[Watche
                 call.replies.error(call.client.protocol, &text);
             }
             Err(error) => return Err(error),
+        }
+        let now_us = call.session.cache.micros();
+        let took_us = now_us.saturating_sub(at_us);
+        at_us = now_us;
+        if call.shared.slowlog.is_slow(took_us) {
+            let (args, name) = (queued.args.args(), &call.client.name);
+            call.shared.slowlog.keep(queued.command, args, took_us, call.turn.now(), call.session.peer, name);
         }
     }
     Ok(())

@@ -4,6 +4,7 @@
 
 use crate::frontends::resp::command::{Command, DEFAULT};
 use crate::frontends::resp::commands::connection;
+use crate::frontends::resp::table::subcommands;
 
 pub(super) static ROWS: &[Command] = &[
     Command {
@@ -25,7 +26,7 @@ pub(super) static ROWS: &[Command] = &[
         since: "2.4.0",
         complexity: "Depends on subcommand.",
         summary: "Tells and sets what is known of connections.",
-        run: connection::client,
+        subcommands: subcommands::CLIENT,
         ..DEFAULT
     },
     Command {

@@ -3,7 +3,8 @@
 //! Promise: sorted by name. Must never run anything.
 
 use crate::frontends::resp::command::{ALL_KEYS, Command, DEFAULT, ONE_KEY, TWO_KEYS};
-use crate::frontends::resp::commands::{expire, key, object, rename, scan};
+use crate::frontends::resp::commands::{expire, key, rename, scan};
+use crate::frontends::resp::table::subcommands;
 
 pub(super) static ROWS: &[Command] = &[
     Command {
@@ -97,7 +98,7 @@ pub(super) static ROWS: &[Command] = &[
         since: "2.2.3",
         complexity: "Depends on subcommand.",
         summary: "Tells about a value: ENCODING FREQ IDLETIME REFCOUNT.",
-        run: object::object,
+        subcommands: subcommands::OBJECT,
         ..DEFAULT
     },
     Command {

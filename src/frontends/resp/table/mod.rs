@@ -4,14 +4,17 @@
 //! Must never run anything.
 //!
 //! When you add a command: one row in the file of its group, one function in `commands/`, its row in the README (a test
-//! compares them), and its place in the differential test.
+//! compares them), its facts in `facts/`, and its place in the differential test.
 
+mod cluster;
 mod connection;
+pub mod facts;
 mod generic;
 mod hearth;
 mod scripting;
 mod server;
 mod string;
+mod subcommands;
 mod transactions;
 
 use std::sync::LazyLock;
@@ -25,6 +28,7 @@ const LONGEST_NAME: usize = 16;
 
 static ALL: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
     let groups = [
+        cluster::ROWS,
         connection::ROWS,
         generic::ROWS,
         hearth::ROWS,
@@ -57,6 +61,20 @@ pub fn find(name: &[u8]) -> Option<&'static Command> {
     BY_NAME.get(&*lower).copied()
 }
 
+/// Every command, each with its subcommands behind it.
+pub fn every() -> impl Iterator<Item = &'static Command> {
+    all().iter().flat_map(|command| std::iter::once(*command).chain(command.subcommands))
+}
+
+/// The command, or the subcommand, of this whole name (`config|get`), in any case.
+#[must_use]
+pub fn find_whole(name: &[u8]) -> Option<&'static Command> {
+    match name.iter().position(|byte| *byte == b'|') {
+        Some(at) => find(&name[..at])?.subcommand(&name[at + 1..]),
+        None => find(name),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,6 +87,12 @@ mod tests {
             let found = find(command.name.to_ascii_uppercase().as_bytes()).map(|found| found.name);
             assert_eq!(found, Some(command.name));
         }
+        for subcommand in all().iter().flat_map(|command| command.subcommands) {
+            let found = find_whole(subcommand.name.to_ascii_uppercase().as_bytes()).map(|found| found.name);
+            assert_eq!(found, Some(subcommand.name));
+        }
+        assert!(all().iter().all(|command| command.subcommands.is_sorted_by(|a, b| a.name < b.name)));
+        assert!(find_whole(b"get|x").is_none() && find_whole(b"client|").is_none() && find_whole(b"|").is_none());
         assert!(find(b"").is_none() && find(&[b'x'; 4096]).is_none() && find(b"gets").is_none());
     }
 }
