@@ -45,8 +45,8 @@ impl Bench {
         let id = ShardId { kind: Kind::Cache, cache: name.clone(), shard: ShardNo(0) };
         let OpenShard { shard, driver, .. } = store.open_shard(&id).unwrap();
         let router = Arc::new(Router::default());
-        router.publish(standalone::placement(&[(name.clone(), 1)]));
-        router.open(shard);
+        router.publish(standalone::placement([(&name, &1)]));
+        router.open([shard]);
         let seeded = Entropy::seeded(7);
         let keys = (0..KEYS).map(|i| format!("key:{i:012}").into_bytes()).collect();
         let order = (0..OPERATIONS).map(|_| (seeded.number() % KEYS as u64) as usize).collect();
@@ -93,7 +93,7 @@ impl Bench {
         let begun = busy_now();
         for chunk in order.chunks(16) {
             let turns = self.cache.turns();
-            let turn = turns.turn();
+            let mut turn = turns.turn();
             for &i in chunk {
                 let key = &self.keys[i];
                 if !read {

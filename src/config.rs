@@ -13,6 +13,7 @@ use crate::core::limits::{
 };
 use crate::core::log::FsyncPolicy;
 use crate::core::shard::driver::FlushPlace;
+use crate::core::types::CacheName;
 
 /// A durable cache that speaks the Redis protocol and is a log: what it acknowledges is on disk
 #[derive(Clone, Debug, Parser)]
@@ -54,6 +55,19 @@ pub struct Config {
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub value_cache: Option<u64>,
 
+    /// Shards of a cache that is made from now on; one that is there keeps its own number
+    #[arg(long, value_name = "SHARDS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_SHARDS))]
+    pub shards: u32,
+
+    /// A cache beside the numbered ones, to be selected by its name, with its shards if not --shards; may be repeated
+    #[arg(long, value_name = "TENANT/NAMESPACE/NAME[:SHARDS]", value_parser = named_cache)]
+    pub cache: Vec<NamedCache>,
+
+    /// A file whose first line is the password clients must give (else HEARTH_PASSWORD, if that is set); with a password,
+    /// clients from other machines are served
+    #[arg(long, value_name = "FILE")]
+    pub password_file: Option<PathBuf>,
+
     /// The most clients connected at a time
     #[arg(long, value_name = "CLIENTS", default_value_t = 10_000,
           value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -89,6 +103,11 @@ impl Config {
                 self.max_value
             ));
         }
+        let mut names: Vec<_> = self.cache.iter().map(|cache| &cache.name).collect();
+        names.sort();
+        if let Some([twice, _]) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(format!("--cache names {twice} twice"));
+        }
         Ok(())
     }
 
@@ -100,6 +119,33 @@ impl Config {
         let unsaid = if self.memory { 0 } else { DEFAULT_VALUE_CACHE_BYTES.min(most) };
         self.value_cache.unwrap_or(unsaid)
     }
+}
+
+/// A cache that is selected by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedCache {
+    pub name: CacheName,
+    /// `None`: as `--shards` says.
+    pub shards: Option<u32>,
+}
+
+/// The most shards of one cache: each has a log of its own, with segments and a thread that flushes.
+const MOST_SHARDS: i64 = 64;
+
+fn named_cache(text: &str) -> Result<NamedCache, String> {
+    let (name, shards) = match text.rsplit_once(':') {
+        Some((name, shards)) => {
+            let shards = shards.parse().ok().filter(|shards| (1..=MOST_SHARDS).contains(&i64::from(*shards)));
+            (
+                name,
+                Some(shards.ok_or_else(|| format!("behind the colon stands a number of shards, 1 to {MOST_SHARDS}"))?),
+            )
+        }
+        None => (text, None),
+    };
+    let name =
+        CacheName::parse(name).ok_or("a cache is named tenant/namespace/name, each of 1 to 64 printable bytes")?;
+    Ok(NamedCache { name, shards })
 }
 
 /// The part of `--max-memory` that the value cache takes at most by itself.
@@ -200,6 +246,11 @@ mod tests {
             &["--max-data", "18446744073709551616"],
             &["--min-free", "5%"],
             &["--value-cache", "1.5gb"],
+            &["--shards", "0"],
+            &["--shards", "65"],
+            &["--cache", "a/b"],
+            &["--cache", "a/b/c:0"],
+            &["--cache", "a/b/c:x"],
             &["--memory", "--data-dir", "x"],
             &["--memory", "--fsync", "always"],
             &["--unknown"],

@@ -17,5 +17,6 @@ pub mod frontends;
 pub mod descriptors;
 pub mod memory;
 pub mod metrics;
+pub mod password;
 pub mod rt;
 pub mod teeth;

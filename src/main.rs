@@ -11,8 +11,8 @@ use hearth::config::Config;
 use hearth::core::clock::{Clock, SystemClock};
 use hearth::core::log::disk::RealDisk;
 use hearth::frontends::resp::Resp;
-use hearth::rt;
 use hearth::server::{Ended, Opening, ServerError};
+use hearth::{password, rt};
 
 /// The exit code after a second signal, and of anything unexpected.
 const UNEXPECTED: u8 = 1;
@@ -60,7 +60,8 @@ fn inspect(asked: &Inspect) -> ExitCode {
 
 async fn serve(config: Config) -> Result<Ended, ServerError> {
     let mut signals = rt::Signals::new().map_err(ServerError::System)?;
-    let opening = Opening::listen(&config, Arc::new(Resp)).await?;
+    let password = password::of(&config).map_err(ServerError::Password)?;
+    let opening = Opening::listen(&config, Arc::new(Resp::new(password))).await?;
     let (first, asked) = rt::channel::bounded::<()>(1);
     drop(rt::spawn(async move {
         signals.next().await;

@@ -3,6 +3,7 @@
 //! Promise: counting is one relaxed atomic addition; a number is what happened, never an estimate.
 //! Must never know how a number is shown.
 
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,6 +17,8 @@ use crate::core::types::Millis;
 /// What the process was started with.
 pub struct Facts {
     pub run_id: String,
+    /// Where it listens.
+    pub bind: IpAddr,
     pub port: u16,
     pub policy: FsyncPolicy,
     /// Whether the data is only in memory.
@@ -49,6 +52,8 @@ pub struct Metrics {
     pub error_replies: AtomicU64,
     pub input_bytes: AtomicU64,
     pub output_bytes: AtomicU64,
+    /// Keys that had been swept when the counters were reset.
+    swept_before: AtomicU64,
     loading: AtomicBool,
     progress: Arc<Progress>,
     shards: Mutex<Vec<ShardMetrics>>,
@@ -98,11 +103,43 @@ impl Metrics {
             error_replies: AtomicU64::new(0),
             input_bytes: AtomicU64::new(0),
             output_bytes: AtomicU64::new(0),
+            swept_before: AtomicU64::new(0),
             loading: AtomicBool::new(true),
             progress,
             shards: Mutex::default(),
             last_rate: Mutex::new(LastRate { at_us: started_us, commands: 0, per_second: 0 }),
         }
+    }
+
+    /// When it was started.
+    #[must_use]
+    pub fn started(&self) -> Millis {
+        self.started
+    }
+
+    /// Lapsed keys that were taken out since the counters were reset.
+    #[must_use]
+    pub fn expired_keys(&self) -> u64 {
+        self.of_shards(|shard| &shard.swept_keys).saturating_sub(self.swept_before.load(Ordering::Relaxed))
+    }
+
+    /// Sets what is counted of clients and keys back to nothing, as if the broker had just been started.
+    pub fn reset(&self) {
+        let mut last = self.last_rate.lock().unwrap_or_else(PoisonError::into_inner);
+        for counter in [
+            &self.total_connections,
+            &self.rejected_connections,
+            &self.commands,
+            &self.keyspace_hits,
+            &self.keyspace_misses,
+            &self.error_replies,
+            &self.input_bytes,
+            &self.output_bytes,
+        ] {
+            counter.store(0, Ordering::Relaxed);
+        }
+        self.swept_before.store(self.of_shards(|shard| &shard.swept_keys), Ordering::Relaxed);
+        *last = LastRate { at_us: self.clock.micros(), commands: 0, per_second: 0 };
     }
 
     /// Everything is open.
@@ -151,7 +188,8 @@ impl Metrics {
         let mut last = self.last_rate.lock().unwrap_or_else(PoisonError::into_inner);
         let elapsed_us = now_us.saturating_sub(last.at_us);
         if elapsed_us >= 100_000 {
-            let per_second = (commands - last.commands) * 1_000_000 / elapsed_us;
+            // A reset may come between reading the two.
+            let per_second = commands.saturating_sub(last.commands) * 1_000_000 / elapsed_us;
             *last = LastRate { at_us: now_us, commands, per_second };
         }
         last.per_second
@@ -195,10 +233,12 @@ impl Metrics {
 mod tests {
     use super::*;
     use crate::core::clock::ManualClock;
+    use std::net::Ipv4Addr;
 
     fn metrics(clock: &Arc<ManualClock>) -> Metrics {
         let facts = Facts {
             run_id: String::new(),
+            bind: Ipv4Addr::LOCALHOST.into(),
             port: 0,
             policy: FsyncPolicy::Never,
             in_memory: true,

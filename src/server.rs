@@ -7,6 +7,9 @@
 //! Promise: a taken address is found out before any data is touched; every end has its exit code. Must never know what
 //! a request means.
 
+mod shards;
+
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use futures_lite::FutureExt;
 
 use crate::cluster::standalone;
 use crate::config::Config;
-use crate::core::api::Cache;
+use crate::core::api::{Cache, Caches};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::entropy::Entropy;
 use crate::core::error::OpenError;
@@ -24,17 +27,17 @@ use crate::core::log::FsyncPolicy;
 use crate::core::log::disk::{Disk, MemoryDisk, RealDisk};
 use crate::core::progress::Progress;
 use crate::core::routing::router::Router;
-use crate::core::shard::Shard;
-use crate::core::shard::driver::{Close, Driver, DriverError};
-use crate::core::shard::flusher::Flusher;
-use crate::core::shard::housekeeper::Housekeeper;
+use crate::core::shard::driver::DriverError;
 use crate::core::store::{MemoryBound, OpenShard, Store, StoreOptions};
-use crate::core::types::{CacheName, Kind, ShardId, ShardNo};
+use crate::core::types::CacheName;
 use crate::frontends::front_end::FrontEnd;
 use crate::frontends::listener::{Host, accept, bind};
 use crate::frontends::resp::Resp;
-use crate::metrics::{Facts, Metrics, ShardMetrics};
-use crate::{descriptors, memory, rt};
+use crate::frontends::resp::limits::DATABASES;
+use crate::metrics::{Facts, Metrics};
+use crate::{descriptors, memory, password, rt};
+
+use shards::{Maker, Shards};
 
 /// When the first log line says how far opening is, and how often another one does, in milliseconds.
 const FIRST_PROGRESS_LINE_MS: u64 = 500;
@@ -53,6 +56,8 @@ pub enum ServerError {
         source: std::io::Error,
     },
     Open(OpenError),
+    /// The password cannot be had; the sentence says why, and not what it is.
+    Password(String),
     /// The log failed while serving.
     Driver(DriverError),
     /// The machine did not give what a broker needs.
@@ -65,7 +70,7 @@ impl ServerError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::AddressInUse { .. } => 3,
-            Self::Address { .. } => 2,
+            Self::Address { .. } | Self::Password(_) => 2,
             Self::Open(OpenError::Locked { .. }) => 4,
             Self::Open(OpenError::Unusable { .. }) => 5,
             Self::Open(OpenError::Damaged { .. }) | Self::Driver(DriverError::Record(_)) => 7,
@@ -84,6 +89,7 @@ impl std::fmt::Display for ServerError {
             }
             Self::Address { address, source } => write!(f, "cannot listen on {address}: {source}"),
             Self::Open(error) => error.fmt(f),
+            Self::Password(reason) => f.write_str(reason),
             Self::Driver(error) => write!(f, "{error}; the broker stops, start it again to find out what survived"),
             Self::System(error) => write!(f, "the system does not give what a broker needs: {error}"),
         }
@@ -116,6 +122,7 @@ pub struct Opening {
     clock: Arc<dyn Clock>,
     entropy: Arc<Entropy>,
     router: Arc<Router>,
+    shards: Arc<Shards>,
     progress: Arc<Progress>,
     max_open_segments: usize,
 }
@@ -125,10 +132,8 @@ pub struct Broker {
     listening: Listening,
     data: Option<PathBuf>,
     policy: FsyncPolicy,
-    driver: rt::Task<Result<(), DriverError>>,
-    close: Close,
-    // Dropped last: the lock on the directory outlives every use of it.
-    _store: Store,
+    // Holds the lock on the directory, which outlives every use of it.
+    shards: Arc<Shards>,
 }
 
 /// How a serving broker ended.
@@ -151,14 +156,15 @@ impl Opening {
             _ => ServerError::Address { address: config.resp, source },
         })?;
         let address = listener.local_addr().map_err(ServerError::System)?;
-        if !address.ip().is_loopback() {
-            tracing::warn!(%address, "clients from other machines will be refused: no password can be set yet");
+        if !address.ip().is_loopback() && !front_end.authenticates() {
+            tracing::warn!(%address, "clients from other machines will be refused: no password is set");
         }
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let (entropy, progress) = (Arc::new(Entropy::System), Arc::new(Progress::default()));
         let budget = descriptors::budget(config.max_clients as usize).map_err(ServerError::System)?;
         let facts = Facts {
             run_id: format!("{:016x}{:016x}{:08x}", entropy.number(), entropy.number(), entropy.number() as u32),
+            bind: address.ip(),
             port: address.port(),
             policy: policy(config),
             in_memory: config.memory,
@@ -169,9 +175,14 @@ impl Opening {
         };
         let metrics = Arc::new(Metrics::new(facts, Arc::clone(&clock), Arc::clone(&progress)));
         let router = Arc::new(Router::default());
-        router.publish(standalone::placement(&[(CacheName::default_cache(), 1)]));
+        let widths = widths(config);
+        router.publish(standalone::placement(&widths));
+        let shards = Shards::new(Arc::clone(&router), Arc::clone(&metrics), config.flush_on.into(), widths);
+        let shards = Arc::new(shards);
         let cache = Cache::new(CacheName::default_cache(), Arc::clone(&router), Arc::clone(&clock));
-        let host = Arc::new(Host::new(cache, metrics, budget.turned_away));
+        let maker = Arc::new(Maker(Arc::clone(&shards)));
+        let caches = Caches::new(Arc::clone(&router), Arc::clone(&clock), maker);
+        let host = Arc::new(Host::new(cache, caches, metrics, budget.turned_away));
         let (stop_accepting, stopped) = rt::channel::bounded::<()>(1);
         let listener = rt::Listener::new(listener).map_err(ServerError::System)?;
         let accepting = accept(listener, front_end, Arc::clone(&host));
@@ -184,6 +195,7 @@ impl Opening {
             clock,
             entropy,
             router,
+            shards,
             progress,
             max_open_segments: budget.segments,
         })
@@ -208,15 +220,13 @@ impl Opening {
     /// [`ServerError`] in one sentence; clients are disconnected.
     pub async fn open(self, stop: impl Future<Output = ()>) -> Result<Option<Broker>, ServerError> {
         match self.open_or_stop(stop).await {
-            Ok(Some((opened, driver, close))) => Ok(Some(Broker {
+            Ok(true) => Ok(Some(Broker {
                 data: (!self.config.memory).then(|| self.config.data_dir.clone()),
                 policy: policy(&self.config),
                 listening: self.listening,
-                driver,
-                close,
-                _store: opened,
+                shards: self.shards,
             })),
-            Ok(None) => {
+            Ok(false) => {
                 tracing::info!("stopped before the data was open");
                 self.listening.drain(self.config.drain * 1000).await;
                 Ok(None)
@@ -228,7 +238,8 @@ impl Opening {
         }
     }
 
-    async fn open_or_stop(&self, stop: impl Future<Output = ()>) -> Result<Option<Served>, ServerError> {
+    /// Whether it is open; false when `stop` resolved first.
+    async fn open_or_stop(&self, stop: impl Future<Output = ()>) -> Result<bool, ServerError> {
         let opening = {
             let (config, clock, entropy) = (self.config.clone(), Arc::clone(&self.clock), Arc::clone(&self.entropy));
             let options = options(&config, self.max_open_segments, Arc::clone(&self.progress));
@@ -242,21 +253,18 @@ impl Opening {
             })
             .await
         else {
-            return Ok(None);
+            return Ok(false);
         };
-        let Opened { store, shard, mut driver, housekeeper } = opened?;
-        driver.set_flush_place(self.config.flush_on.into());
-        let metrics = &self.listening.host.metrics;
-        metrics.add_shard(ShardMetrics { driver: driver.counts(), shard: Arc::clone(&shard.counters) });
-        let close = driver.close_handle();
-        let flusher = Flusher::start().map_err(ServerError::System)?;
-        let driver = rt::spawn_on(0, driver.serve(flusher));
-        // On the driver's worker: what it stages then never waits for another thread. It ends when the shard does.
-        drop(rt::spawn_on(0, housekeeper.serve()));
-        // From here on clients are served: first the shard, then the word that there is one.
-        self.router.open(shard);
-        metrics.loaded();
-        Ok(Some((store, driver, close)))
+        let Opened { store, shards, caches } = opened?;
+        // What lives here keeps the number of shards it was made with.
+        let mut widths = self.shards.widths().clone();
+        widths.extend(caches);
+        self.router.publish(standalone::placement(&widths));
+        self.shards.begin(store, shards).map_err(ServerError::System)?;
+        // From here on clients are served.
+        self.router.loaded();
+        self.listening.host.metrics.loaded();
+        Ok(true)
     }
 
     /// Waits for `opening`, with a log line now and then; one that is done soon, or refused, needs none.
@@ -282,16 +290,14 @@ impl Opening {
     }
 }
 
-/// What serves an open shard.
-type Served = (Store, rt::Task<Result<(), DriverError>>, Close);
-
 impl Broker {
     /// Starts a broker that serves Redis clients, and waits until it is open.
     ///
     /// # Errors
     /// [`ServerError`] in one sentence.
     pub async fn start(config: &Config) -> Result<Self, ServerError> {
-        Self::start_with(config, Arc::new(Resp)).await
+        let password = password::of(config).map_err(ServerError::Password)?;
+        Self::start_with(config, Arc::new(Resp::new(password))).await
     }
 
     /// Starts a broker whose address serves another protocol, and waits until it is open.
@@ -335,30 +341,37 @@ impl Broker {
     ///
     /// # Errors
     /// [`ServerError::Driver`] when the log failed; every waiting client was told so first.
-    pub async fn serve(mut self, stop: impl Future<Output = ()>, drain_ms: u64) -> Result<Ended, ServerError> {
-        let failed = async { Some((&mut self.driver).await) }.or(async {
+    pub async fn serve(self, stop: impl Future<Output = ()>, drain_ms: u64) -> Result<Ended, ServerError> {
+        let failed = async { Some(self.shards.failure().await) }.or(async {
             stop.await;
             None
         });
-        if let Some(result) = failed.await {
+        if let Some(error) = failed.await {
             // Clients whose writes are now unknown, and those who come after, are told before the process ends.
             rt::sleep_ms(FAILED_FLUSH_GRACE_MS).await;
-            return result.map(|()| Ended::Drained).map_err(ServerError::Driver);
+            return Err(ServerError::Driver(error));
         }
         let clients = self.listening.host.clients();
         tracing::info!(clients, "draining: no new connections, requests under way are answered");
         let drained = self.listening.drain(drain_ms).await;
-        self.close.ask();
-        self.driver.await.map_err(ServerError::Driver)?;
+        self.shards.close().await.map_err(ServerError::Driver)?;
         Ok(if drained { Ended::Drained } else { Ended::DrainTimedOut })
     }
 }
 
 struct Opened {
     store: Store,
-    shard: Arc<Shard>,
-    driver: Driver,
-    housekeeper: Housekeeper,
+    shards: Vec<OpenShard>,
+    /// What lives here, with the number of shards.
+    caches: Vec<(CacheName, u32)>,
+}
+
+/// The caches that clients may write to, with the number of shards each gets when it is made.
+fn widths(config: &Config) -> HashMap<CacheName, u32> {
+    let numbered = (0..DATABASES).map(|number| (CacheName::numbered(number), config.shards));
+    numbered
+        .chain(config.cache.iter().map(|cache| (cache.name.clone(), cache.shards.unwrap_or(config.shards))))
+        .collect()
 }
 
 /// What is kept in memory only is never flushed.
@@ -383,7 +396,7 @@ fn options(config: &Config, max_open_segments: usize, progress: Arc<Progress>) -
     }
 }
 
-/// Opens the data directory and the one shard there is so far.
+/// Opens the data directory, every cache that lives in it, and the one that clients reach without selecting another.
 fn open(
     config: &Config,
     options: StoreOptions,
@@ -396,22 +409,23 @@ fn open(
         (Arc::new(RealDisk), &config.data_dir)
     };
     let mut store = Store::open(disk, root, options, clock, entropy).map_err(ServerError::Open)?;
-    let id = ShardId { kind: Kind::Cache, cache: CacheName::default_cache(), shard: ShardNo(0) };
-    let OpenShard { shard, driver, housekeeper, report } = store.open_shard(&id).map_err(ServerError::Open)?;
-    if let Some((segment, at)) = report.cut {
-        tracing::warn!(
-            segment = segment.0,
-            byte = at,
-            "the last stop was not clean: an unfinished batch was cut off the end of the log"
-        );
+    let (mut caches, widths) = (store.caches().map_err(ServerError::Open)?, widths(config));
+    let default = CacheName::default_cache();
+    if !caches.iter().any(|(name, _)| *name == default) {
+        let width = widths.get(&default).copied().unwrap_or(1);
+        caches.push((default, width));
     }
-    tracing::info!(
-        keys = shard.index.view().len(),
-        created = report.created,
-        unclean_stop = report.unclean,
-        epoch = %report.epoch,
-        "opened {id}"
-    );
+    let mut shards = Vec::new();
+    for (name, width) in &caches {
+        let asked = widths.get(name);
+        if asked.is_some_and(|asked| asked != width) {
+            tracing::info!(shards = width, "{name} keeps the number of shards it was made with");
+        }
+        for opened in store.open_cache(name, *width).map_err(ServerError::Open)? {
+            tell_opened(&opened);
+            shards.push(opened);
+        }
+    }
     let (used, bound) = (memory::used(), config.max_memory);
     if bound > 0 && used > bound {
         tracing::warn!(
@@ -420,5 +434,25 @@ fn open(
             "the data alone takes more memory than --max-memory allows: writes that grow are refused"
         );
     }
-    Ok(Opened { store, shard, driver, housekeeper })
+    Ok(Opened { store, shards, caches })
+}
+
+fn tell_opened(opened: &OpenShard) {
+    let OpenShard { shard, report, .. } = opened;
+    if let Some((segment, at)) = report.cut {
+        tracing::warn!(
+            segment = segment.0,
+            byte = at,
+            "the last stop was not clean: an unfinished batch was cut off the end of the log of {}",
+            shard.id
+        );
+    }
+    tracing::info!(
+        keys = shard.index.view().len(),
+        created = report.created,
+        unclean_stop = report.unclean,
+        epoch = %report.epoch,
+        "opened {}",
+        shard.id
+    );
 }

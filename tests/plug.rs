@@ -82,6 +82,8 @@ fn evaluate(turns: &Turns, turn: &mut Turn<'_>, line: &[u8]) -> Evaluated {
                 Ok((_, hold)) => Evaluated::Reply(b"stored\n".to_vec(), hold),
                 Err(WriteError::Refused(refusal)) => Evaluated::Reply(format!("error {refusal}\n").into_bytes(), None),
                 Err(WriteError::Full(shard)) => Evaluated::WaitFor(turns.room(shard)),
+                // The cache it is handed is made when the broker starts, and it begins no transaction.
+                Err(WriteError::NotCreated(_) | WriteError::Apart) => unreachable!(),
             }
         }
         [b"get", key] => {

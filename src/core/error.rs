@@ -16,6 +16,8 @@ pub enum Refusal {
     NoOwner { owner: Option<BrokerId> },
     /// The shard is here but its doors are closed: it has not yet applied the start of its generation.
     NotReady,
+    /// Nobody has written to the cache yet, so it has no shard. Reads find nothing in it; the first write makes it.
+    NotCreated,
     /// An earlier flush or write of the log failed; the shard takes no more writes.
     Poisoned,
     /// The broker is stopping.
@@ -46,6 +48,7 @@ impl fmt::Display for Refusal {
                 write!(f, "broker {id} owns this key and cannot be reached from here; nothing was written")
             }
             Self::NotReady => write!(f, "the shard of this key is still opening; nothing was written"),
+            Self::NotCreated => write!(f, "the cache is not made yet; nothing was written"),
             Self::Poisoned => {
                 write!(
                     f,
@@ -102,6 +105,8 @@ pub enum ReadError {
     Refused(Refusal),
     /// The disk reported an error.
     Io { shard: ShardId, segment: SegmentNo, position: u32, message: String },
+    /// The transaction it is part of stays with another shard.
+    Apart,
     /// What stands there is not the record the index names.
     Mismatch { shard: ShardId, segment: SegmentNo, position: u32, what: &'static str },
 }
@@ -110,6 +115,7 @@ impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Refused(refusal) => refusal.fmt(f),
+            Self::Apart => write!(f, "a transaction cannot go to several shards"),
             Self::Io { shard, segment, position, message } => {
                 write!(f, "reading {shard}, segment {}, byte {position} failed: {message}", segment.0)
             }

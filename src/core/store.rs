@@ -33,7 +33,7 @@ use crate::core::shard::machine::{Bounds, Machine, MachineStart};
 use crate::core::shard::spare::lacks_room;
 use crate::core::store::node::{LOCK_FILE, Node};
 use crate::core::store::replay::Replayed;
-use crate::core::types::ShardId;
+use crate::core::types::{CacheName, Kind, ShardId, ShardNo};
 use crate::core::values::Values;
 use crate::teeth::{Tooth, bites};
 
@@ -148,12 +148,46 @@ impl Store {
     pub fn open_shard(&mut self, id: &ShardId) -> Result<OpenShard, OpenError> {
         let (dir, known) = self.node.locate(&*self.disk, &self.root, id)?;
         self.make_durable(&dir)?;
-        let opened = self.recover_shard(id, &dir, known)?;
+        let opened = self.recover_shard(id, &dir, known, 1)?;
         if !known {
             self.node.add(id);
             self.node.write(&*self.disk, &self.root)?;
         }
         Ok(opened)
+    }
+
+    /// The caches that live here, with the number of their shards.
+    ///
+    /// # Errors
+    /// [`OpenError::Damaged`] when `node.toml` does not name whole caches.
+    pub fn caches(&self) -> Result<Vec<(CacheName, u32)>, OpenError> {
+        let width = |name: CacheName| {
+            let width = self.node.width(&self.root, Kind::Cache, &name)?;
+            Ok((name, width.unwrap_or_default()))
+        };
+        self.node.caches(&self.root)?.into_iter().map(width).collect()
+    }
+
+    /// Opens every shard of a cache and makes this broker their owner. A cache that does not live here yet is made, with
+    /// `width` shards; it lives here from the moment when all of them are there.
+    ///
+    /// # Errors
+    /// [`OpenError`]; a shard that was refused is left as it was.
+    pub fn open_cache(&mut self, name: &CacheName, width: u32) -> Result<Vec<OpenShard>, OpenError> {
+        let known = self.node.width(&self.root, Kind::Cache, name)?;
+        let id = |number| ShardId { kind: Kind::Cache, cache: name.clone(), shard: ShardNo(number) };
+        let ids: Vec<ShardId> = (0..known.unwrap_or(width)).map(id).collect();
+        let mut shards = Vec::new();
+        for id in &ids {
+            let (dir, known) = self.node.locate(&*self.disk, &self.root, id)?;
+            self.make_durable(&dir)?;
+            shards.push(self.recover_shard(id, &dir, known, ids.len() as u32)?);
+        }
+        if known.is_none() {
+            ids.iter().for_each(|id| self.node.add(id));
+            self.node.write(&*self.disk, &self.root)?;
+        }
+        Ok(shards)
     }
 
     /// Creates `dir`, and flushes the entries that lead to it: a process that made them may have died before it did.
@@ -165,7 +199,8 @@ impl Store {
         Ok(())
     }
 
-    fn recover_shard(&self, id: &ShardId, dir: &Path, known: bool) -> Result<OpenShard, OpenError> {
+    /// `width` is the number of shards of its cache: they share what the cache may hold.
+    fn recover_shard(&self, id: &ShardId, dir: &Path, known: bool, width: u32) -> Result<OpenShard, OpenError> {
         let policy = self.options.policy;
         let segment_bytes =
             self.options.segment_bytes.unwrap_or_else(|| segment_bytes_for(self.options.max_value_bytes));
@@ -223,7 +258,7 @@ impl Store {
             epoch: report.epoch,
             epoch_due: replayed.epoch != Some(report.epoch),
             segments: log.segments(),
-            max_data_bytes: self.options.max_data_bytes,
+            max_data_bytes: self.options.max_data_bytes.div_ceil(u64::from(width.max(1))),
         });
         let shard = Arc::new(
             Shard::new(machine, log.segments(), self.values.of_shard(report.epoch))

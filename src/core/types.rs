@@ -83,6 +83,10 @@ pub struct Slot(pub u16);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardNo(pub u32);
 
+/// One open shard of this process: what an answer waits for is named by it, whichever cache it is of. Never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Seat(pub u32);
+
 /// The running number of a segment within its shard, from 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentNo(pub u64);
@@ -141,10 +145,16 @@ impl CacheName {
         Some(Self { tenant: tenant.into(), namespace: namespace.into(), name: name.into() })
     }
 
-    /// The cache that a Redis client reaches without selecting another: `default/default/0`.
+    /// The cache that a client reaches without selecting another: `default/default/0`.
     #[must_use]
     pub fn default_cache() -> Self {
-        Self { tenant: "default".into(), namespace: "default".into(), name: "0".into() }
+        Self::numbered(0)
+    }
+
+    /// One of the caches that clients select by number: `default/default/<number>`.
+    #[must_use]
+    pub fn numbered(number: u32) -> Self {
+        Self { tenant: "default".into(), namespace: "default".into(), name: number.to_string() }
     }
 }
 

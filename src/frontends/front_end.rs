@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::core::api::Cache;
+use crate::core::api::{Cache, Caches};
 use crate::metrics::Metrics;
 use crate::rt::Stream;
 
@@ -31,6 +31,11 @@ pub trait FrontEnd: Send + Sync + 'static {
     /// its end.
     fn serve(&self, stream: Stream, session: Session) -> Served;
 
+    /// Whether a client has to give a password: only then are clients of other machines served.
+    fn authenticates(&self) -> bool {
+        false
+    }
+
     /// Tells a peer in the protocol's own words that it is turned away, and closes.
     fn turn_away(&self, stream: Stream, why: TurnedAway) -> Served;
 }
@@ -42,6 +47,8 @@ pub struct Session {
     pub peer: SocketAddr,
     /// The cache a client reaches without selecting another.
     pub cache: Cache,
+    /// All of them.
+    pub caches: Caches,
     pub metrics: Arc<Metrics>,
     pub closing: Arc<AtomicBool>,
 }

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::core::api::Cache;
+use crate::core::api::{Cache, Caches};
 use crate::frontends::front_end::{FrontEnd, Session, TurnedAway};
 use crate::metrics::Metrics;
 use crate::rt::{Listener, Stream, StreamHandle, TaskGroup, sleep_ms};
@@ -35,6 +35,7 @@ pub fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 /// What every listener of a broker shares.
 pub struct Host {
     pub cache: Cache,
+    pub caches: Caches,
     pub metrics: Arc<Metrics>,
     max_clients: usize,
     /// Peers that may be in the middle of being turned away; more are just closed.
@@ -48,9 +49,10 @@ pub struct Host {
 
 impl Host {
     #[must_use]
-    pub fn new(cache: Cache, metrics: Arc<Metrics>, max_turned_away: usize) -> Self {
+    pub fn new(cache: Cache, caches: Caches, metrics: Arc<Metrics>, max_turned_away: usize) -> Self {
         Self {
             cache,
+            caches,
             max_clients: metrics.facts.max_clients,
             metrics,
             max_turned_away,
@@ -81,7 +83,7 @@ impl Host {
     }
 
     fn admit(self: &Arc<Self>, front_end: &Arc<dyn FrontEnd>, stream: Stream, peer: SocketAddr) {
-        let why = if !is_loopback(peer.ip()) {
+        let why = if !is_loopback(peer.ip()) && !front_end.authenticates() {
             Some(TurnedAway::Protected)
         } else if self.clients() >= self.max_clients {
             Some(TurnedAway::TooManyClients)
@@ -108,6 +110,7 @@ impl Host {
             id,
             peer,
             cache: self.cache.clone(),
+            caches: self.caches.clone(),
             metrics: Arc::clone(&self.metrics),
             closing: Arc::clone(&self.closing),
         };

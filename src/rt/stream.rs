@@ -6,8 +6,9 @@
 use std::future::poll_fn;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::Arc;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::task::Poll;
 
 use smol::Async;
@@ -43,7 +44,8 @@ impl Listener {
 
 /// A TCP connection, watched by the reactor of one worker. Reads and writes are tried first and wait only if they must.
 pub struct Stream {
-    socket: TcpStream,
+    /// Only handles know it beside the stream, and they do not keep it open.
+    socket: Arc<TcpStream>,
     source: Arc<Source>,
     key: usize,
     worker: usize,
@@ -53,18 +55,30 @@ pub struct Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        worker(self.worker).reactor.remove(&self.socket, self.key);
+        worker(self.worker).reactor.remove(&*self.socket, self.key);
     }
 }
 
-/// Ends the reading side of a [`Stream`] from elsewhere.
+/// Ends a [`Stream`], or its reading side, from elsewhere.
 #[derive(Clone)]
-pub struct StreamHandle(Arc<Source>);
+pub struct StreamHandle {
+    source: Arc<Source>,
+    socket: Weak<TcpStream>,
+}
 
 impl StreamHandle {
     /// From now on [`Stream::read`] gives 0, also to who is waiting in it.
     pub fn end_reading(&self) {
-        self.0.ask_to_end();
+        self.source.ask_to_end();
+    }
+
+    /// Ends the connection at once: nothing more is read, and what is not sent yet is not sent.
+    pub fn hang_up(&self) {
+        self.source.ask_to_end();
+        if let Some(socket) = self.socket.upgrade() {
+            // It may have ended by itself.
+            let _ = socket.shutdown(Shutdown::Both);
+        }
     }
 }
 
@@ -72,18 +86,30 @@ impl Stream {
     fn new(socket: TcpStream, number: usize) -> io::Result<Self> {
         socket.set_nonblocking(true)?;
         let (source, key) = worker(number).reactor.add(&socket)?;
-        Ok(Self { socket, source, key, worker: number, drained: false })
+        Ok(Self { socket: Arc::new(socket), source, key, worker: number, drained: false })
     }
 
     #[must_use]
     pub fn handle(&self) -> StreamHandle {
-        StreamHandle(Arc::clone(&self.source))
+        StreamHandle { source: Arc::clone(&self.source), socket: Arc::downgrade(&self.socket) }
     }
 
     /// The number of the worker that watches it; its task belongs there.
     #[must_use]
     pub fn worker(&self) -> usize {
         self.worker
+    }
+
+    /// The address the peer connected to; `None` when the system does not say.
+    #[must_use]
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.socket.local_addr().ok()
+    }
+
+    /// The number of its descriptor, to be shown.
+    #[must_use]
+    pub fn descriptor(&self) -> i32 {
+        self.socket.as_raw_fd()
     }
 
     /// Sends small writes at once.
@@ -117,7 +143,7 @@ impl Stream {
 
     fn read_now(&mut self, into: &mut [u8]) -> io::Result<Option<usize>> {
         self.source.expect_edge(Direction::Read);
-        match (&self.socket).read(into) {
+        match (&*self.socket).read(into) {
             Ok(read) => {
                 // Less than there was room for is all there was: what comes later is a new edge.
                 self.drained = read < into.len();
@@ -139,7 +165,7 @@ impl Stream {
     pub async fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
         while !bytes.is_empty() {
             self.source.expect_edge(Direction::Write);
-            match (&self.socket).write(bytes) {
+            match (&*self.socket).write(bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => bytes = &bytes[written..],
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
@@ -163,7 +189,7 @@ impl Stream {
         let mut reading = true;
         while !bytes.is_empty() {
             self.source.expect_edge(Direction::Write);
-            match (&self.socket).write(bytes) {
+            match (&*self.socket).write(bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(written) => {
                     bytes = &bytes[written..];

@@ -103,7 +103,7 @@ impl OpeningBroker {
         RUNTIME.call_once(|| rt::start(1).unwrap());
         let config = Config::parse_from([&["hearth", "--resp", "127.0.0.1:0"], arguments].concat());
         let drain_ms = config.drain * 1000;
-        let opening = rt::run(async move { Opening::listen(&config, Arc::new(Resp)).await }).unwrap();
+        let opening = rt::run(async move { Opening::listen(&config, Arc::new(Resp::default())).await }).unwrap();
         Self { opening, drain_ms }
     }
 

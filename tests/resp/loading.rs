@@ -5,7 +5,7 @@
 
 use std::sync::atomic::Ordering;
 
-use hearth::frontends::resp::command::COMMANDS;
+use hearth::frontends::resp::table;
 
 use crate::broker::OpeningBroker;
 use crate::client::{Client, bulk, request};
@@ -33,7 +33,7 @@ fn what_needs_the_data_is_told_that_it_is_loading_and_the_rest_is_answered() {
     assert_eq!(client.ask(["GET"]), b"-ERR wrong number of arguments for 'get' command\r\n");
     assert!(client.ask(["NOTHING"]).starts_with(b"-ERR unknown command"));
     assert_eq!(client.ask(["CLIENT", "GETNAME"]), bulk(b"me"));
-    let flagged: Vec<String> = COMMANDS
+    let flagged: Vec<String> = table::all()
         .iter()
         .filter(|command| command.flags.contains(&"loading"))
         .map(|command| command.name.to_ascii_uppercase())

@@ -101,7 +101,7 @@ impl World {
         let OpenShard { shard, driver, housekeeper, report } = store.open_shard(&shard_id())?;
         let router = Arc::new(Router::default());
         router.publish(Placement::default().with(Kind::Cache, CacheName::default_cache(), vec![Spot::Here]));
-        router.open(Arc::clone(&shard));
+        router.open([Arc::clone(&shard)]);
         let cache = Cache::new(CacheName::default_cache(), router, Arc::clone(&self.clock) as Arc<dyn Clock>);
         Ok(Bed { cache, shard, driver, housekeeper, report, _store: store })
     }
@@ -214,7 +214,7 @@ impl Bed {
     /// What a client of its own gets for a key: applied state.
     pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
         let turns = self.turns();
-        let turn = turns.turn();
+        let mut turn = turns.turn();
         let (found, hold) = turn.get(key)?;
         assert_eq!(hold, None, "a read of applied state waits for nothing");
         found.map(|found| value_of(&found, key)).transpose()

@@ -30,7 +30,7 @@ fn wipe(world: &World) {
 
 fn is_cached(bed: &Bed, key: &[u8]) -> bool {
     let turns = bed.turns();
-    let turn = turns.turn();
+    let mut turn = turns.turn();
     let (found, _) = turn.get(key).expect("a key's place is known");
     matches!(found, Some(Found::Cached(_)))
 }
@@ -113,7 +113,7 @@ fn whatever_is_kept_every_read_gives_what_was_written_last() {
             }
             _ => {
                 let turns = bed.turns();
-                let turn = turns.turn();
+                let mut turn = turns.turn();
                 let (found, _) = turn.get(&key).expect("a sound disk");
                 match &found {
                     None => absent += 1,

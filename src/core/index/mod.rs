@@ -105,6 +105,13 @@ impl View<'_> {
         slots.filter(|slot| self.0.shows(slot)).map(|slot| (slot.key(), slot.entry()))
     }
 
+    /// Every key with its entry, in no order, beginning at slot `slot` and round to it.
+    pub fn iter_from(&self, slot: usize) -> impl Iterator<Item = (&[u8], Entry)> {
+        let (end, slab) = (self.0.slab.end(), &self.0.slab);
+        let slots = slab.iter_in(slot.min(end)..end).chain(slab.iter_in(0..slot.min(end))).map(|(_, slot)| slot);
+        slots.filter(|slot| self.0.shows(slot)).map(|slot| (slot.key(), slot.entry()))
+    }
+
     /// The keys that begin with `prefix`, in their order.
     ///
     /// # Panics

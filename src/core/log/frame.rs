@@ -88,6 +88,13 @@ pub struct BatchBuilder {
     records: u32,
 }
 
+/// An end that a batch under construction had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    pub bytes: usize,
+    records: u32,
+}
+
 impl BatchBuilder {
     #[must_use]
     pub fn new(batch_type: BatchType, first_offset: Offset) -> Self {
@@ -125,6 +132,18 @@ impl BatchBuilder {
     #[must_use]
     pub fn next_offset(&self) -> Offset {
         self.first_offset.plus(u64::from(self.records))
+    }
+
+    /// Where the batch ends now, to come back to.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark { bytes: self.bytes.len(), records: self.records }
+    }
+
+    /// Takes back every record pushed since `mark` was taken.
+    pub fn back_to(&mut self, mark: Mark) {
+        self.bytes.truncate(mark.bytes);
+        self.records = self.records.min(mark.records);
     }
 
     /// The bytes built so far, for reading back what is staged.

@@ -23,6 +23,7 @@ use crate::core::record::control::{ControlRecord, Trim};
 use crate::core::shard::apply::{Applied, apply};
 use crate::core::shard::overlay::Overlay;
 use crate::core::shard::space::Space;
+use crate::core::shard::transaction::Transaction;
 use crate::core::types::{Epoch, Generation, Index, Location, Millis, Offset, ShardId};
 
 /// The bounds a machine keeps.
@@ -89,9 +90,11 @@ pub struct Machine {
     pub(super) epoch: Epoch,
     pub(super) space: Space,
     /// By how much each staged and not yet applied record will change the live bytes, while there is a bound on them.
-    growth: VecDeque<(Offset, i64)>,
+    pub(super) growth: VecDeque<(Offset, i64)>,
     /// Their sum.
-    growth_bytes: i64,
+    pub(super) growth_bytes: i64,
+    /// What the transaction under way began from.
+    pub(super) transaction: Option<Transaction>,
     /// Somebody was told to wait until there is more room.
     pub(super) room_wanted: bool,
     applied_next: Offset,
@@ -155,6 +158,7 @@ impl Machine {
             space: Space { max_data_bytes: start.max_data_bytes, ..Space::default() },
             growth: VecDeque::new(),
             growth_bytes: 0,
+            transaction: None,
             room_wanted: false,
             applied_next: start.applied_next,
             trimmed: None,
@@ -176,6 +180,18 @@ impl Machine {
         Arc::clone(&self.index)
     }
 
+    /// What is staged and not yet applied.
+    #[must_use]
+    pub fn overlay(&self) -> &Overlay {
+        &self.overlay
+    }
+
+    /// The newest record that is staged and not yet applied.
+    #[must_use]
+    pub fn newest_staged(&self) -> Option<Offset> {
+        (self.next_offset > self.applied_next).then(|| Offset(self.next_offset.0 - 1))
+    }
+
     /// One past the last applied record.
     #[must_use]
     pub fn applied_next(&self) -> Offset {
@@ -186,6 +202,12 @@ impl Machine {
     #[must_use]
     pub fn next_offset(&self) -> Offset {
         self.next_offset
+    }
+
+    /// The history that its log tells.
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        self.epoch
     }
 
     /// The generation under which this replica stages.
@@ -272,7 +294,8 @@ impl Machine {
     }
 
     /// Bytes staged and not yet proposed.
-    pub(super) fn staged_bytes(&self) -> usize {
+    #[must_use]
+    pub fn staged_bytes(&self) -> usize {
         self.full_bytes + self.open.as_ref().map_or(0, BatchBuilder::len)
     }
 

@@ -1,7 +1,7 @@
 //! One shard: a machine that decides, a driver that does its I/O, and what readers and waiters see of it.
 //!
 //! Reading order: `machine` (events in, work out; sans-IO), `stage` (what a write decides when it is staged), `space` (whether
-//! there is room for it), `overlay` (staged and not yet applied), `apply` (a committed batch becomes visible), `frontier` and
+//! there is room for it), `transaction` (several writes, all or nothing), `overlay` (staged and not yet applied), `apply` (a committed batch becomes visible), `frontier` and
 //! `gate` (who waits for it, who for room), `read` (one value back from the log), `driver` (the one place that appends and
 //! flushes), `flusher` (its thread), `spare` (the next segment). Then what keeps a log for ever: `pace` (when it is too
 //! large), `compact` (passes), `carry` (what a pass stages), `housekeeper` (when all that runs), `counters`.
@@ -27,13 +27,14 @@ pub mod read;
 pub mod space;
 pub mod spare;
 pub mod stage;
+pub mod transaction;
 
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::core::index::Index;
 use crate::core::log::reader::Segments;
-use crate::core::types::ShardId;
+use crate::core::types::{Seat, ShardId};
 use crate::core::values::ShardValues;
 use crate::rt::Bell;
 
@@ -52,6 +53,8 @@ pub struct MemoryBound {
 /// A shard as front ends (through `api`) and its driver share it.
 pub struct Shard {
     pub id: ShardId,
+    /// Tells it from every other shard that this process opens.
+    pub seat: Seat,
     machine: Mutex<Machine>,
     pub index: Arc<Index>,
     pub segments: Arc<Segments>,
@@ -77,8 +80,10 @@ pub struct Shard {
 impl Shard {
     #[must_use]
     pub fn new(machine: Machine, segments: Arc<Segments>, values: ShardValues) -> Self {
+        static NEXT_SEAT: AtomicU32 = AtomicU32::new(0);
         Self {
             id: machine.id().clone(),
+            seat: Seat(NEXT_SEAT.fetch_add(1, Ordering::Relaxed)),
             index: machine.index(),
             frontier: Frontier::new(machine.applied_next()),
             machine: Mutex::new(machine),
@@ -97,7 +102,7 @@ impl Shard {
 
     /// The size of the log, or how large it may be, is another: those go on who waited for compaction, if they may.
     pub fn log_changed(&self) {
-        use std::sync::atomic::Ordering::Relaxed;
+        use Ordering::Relaxed;
         let disk_bytes = self.counters.disk_bytes.load(Relaxed) + self.leaving_bytes.load(Relaxed);
         let mut machine = self.machine();
         let space = machine.space();

@@ -35,6 +35,14 @@ pub struct Overlay {
     newest: HashMap<Box<[u8]>, Staged>,
     /// The newest staged clear: keys without a staged record of their own are absent.
     cleared: Option<Offset>,
+    /// What has to be put back if the transaction under way is taken back; `None` while none is.
+    journal: Option<Vec<Undo>>,
+}
+
+/// What one change of a transaction took the place of.
+enum Undo {
+    Key(Box<[u8]>, Option<Staged>),
+    Clear { newest: HashMap<Box<[u8]>, Staged>, cleared: Option<Offset> },
 }
 
 /// What the overlay says about a key.
@@ -59,8 +67,11 @@ impl Overlay {
 
     /// A clear was staged at `offset`: it covers everything staged before it.
     pub fn insert_clear(&mut self, offset: Offset) {
-        self.newest.clear();
-        self.cleared = Some(offset);
+        let newest = std::mem::take(&mut self.newest);
+        let cleared = self.cleared.replace(offset);
+        if let Some(journal) = &mut self.journal {
+            journal.push(Undo::Clear { newest, cleared });
+        }
     }
 
     /// The clear at `offset` is applied: the index is empty of what came before it.
@@ -69,12 +80,49 @@ impl Overlay {
     }
 
     pub fn insert(&mut self, key: &[u8], staged: Staged) {
-        match self.newest.get_mut(key) {
-            Some(place) => *place = staged,
-            None => {
-                self.newest.insert(key.into(), staged);
+        let before = match self.newest.get_mut(key) {
+            Some(place) => Some(std::mem::replace(place, staged)),
+            None => self.newest.insert(key.into(), staged),
+        };
+        if let Some(journal) = &mut self.journal {
+            journal.push(Undo::Key(key.into(), before));
+        }
+    }
+
+    /// From here on every change can be taken back.
+    pub fn begin(&mut self) {
+        self.journal = Some(Vec::new());
+    }
+
+    /// What was changed since [`Overlay::begin`] stays.
+    pub fn commit(&mut self) {
+        self.journal = None;
+    }
+
+    /// Takes back what was changed since [`Overlay::begin`].
+    pub fn roll_back(&mut self) {
+        for undo in self.journal.take().into_iter().flatten().rev() {
+            match undo {
+                Undo::Key(key, Some(before)) => {
+                    self.newest.insert(key, before);
+                }
+                Undo::Key(key, None) => {
+                    self.newest.remove(&key);
+                }
+                Undo::Clear { newest, cleared } => (self.newest, self.cleared) = (newest, cleared),
             }
         }
+    }
+
+    /// Every key with its newest staged record, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&[u8], &Staged)> {
+        self.newest.iter().map(|(key, staged)| (&**key, staged))
+    }
+
+    /// Whether a staged clear covers what is stored.
+    #[must_use]
+    pub fn is_cleared(&self) -> bool {
+        self.cleared.is_some()
     }
 
     /// The record at `offset` is applied: drops the entry if it is that record's.
@@ -113,6 +161,29 @@ mod tests {
         overlay.applied(b"other", Offset(2));
         overlay.applied(b"k", Offset(2));
         assert!(overlay.is_empty());
+    }
+
+    #[test]
+    fn a_transaction_taken_back_leaves_everything_as_it_was() {
+        let staged = |offset| Staged { offset: Offset(offset), effect: StagedEffect::Delete };
+        let mut overlay = Overlay::default();
+        overlay.insert(b"a", staged(1));
+        overlay.insert_clear(Offset(2));
+        overlay.insert(b"b", staged(3));
+        overlay.begin();
+        overlay.insert(b"b", staged(4));
+        overlay.insert(b"c", staged(5));
+        overlay.insert_clear(Offset(6));
+        overlay.insert(b"b", staged(7));
+        overlay.roll_back();
+        assert_eq!(overlay.get(b"a"), Covered::Cleared(Offset(2)));
+        assert_eq!(overlay.get(b"b"), Covered::By(&staged(3)));
+        assert_eq!(overlay.get(b"c"), Covered::Cleared(Offset(2)));
+        overlay.begin();
+        overlay.insert(b"b", staged(8));
+        overlay.commit();
+        overlay.roll_back();
+        assert_eq!(overlay.get(b"b"), Covered::By(&staged(8)));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::core::log::frame::{RECORD_HEADER_BYTES, RunningCrc};
 use crate::core::log::reader::{ReadFault, Segment, Wait};
 use crate::core::record::cache::{CacheRecord, PUT_OVERHEAD_BYTES};
 use crate::core::shard::Shard;
-use crate::core::types::Revision;
+use crate::core::types::{Revision, Seat};
 
 /// A stored value, pinned: it stays readable whatever is written meanwhile.
 #[derive(Clone)]
@@ -33,6 +33,12 @@ impl Pinned {
             return Err(mismatch(shard, &entry, "segment"));
         };
         Ok(Self { shard: Arc::clone(shard), segment, entry })
+    }
+
+    /// Which value it is: no other one of this process has both.
+    #[must_use]
+    pub fn identity(&self) -> (Seat, Revision) {
+        (self.shard.seat, self.entry.revision)
     }
 
     /// Bytes of the record, which the value is most of.

@@ -68,6 +68,8 @@ pub struct Free {
 pub struct SoFar {
     /// Staged and not yet appended: what takes room in the segments that are allocated.
     pub unappended: u64,
+    /// Of these, staged by the same request: it cannot wait for them to be appended.
+    pub own: u64,
     /// Live, and staged and not yet applied: what the cache will hold at most.
     pub held: u64,
 }
@@ -132,7 +134,7 @@ impl Space {
         if needed <= allocated.active_bytes.max(allocated.spare_bytes) {
             return Ok(());
         }
-        if so_far.unappended > 0 || allocated.spare_may_come {
+        if so_far.unappended > so_far.own || allocated.spare_may_come {
             return Err(StageError::Full);
         }
         Err(Refusal::NoRoom.into())
@@ -185,7 +187,7 @@ mod tests {
     const KEPT_FROM_DELETES: u64 = SEGMENT_BYTES / TRIM_RESERVE_DIVISOR;
 
     fn so_far(unappended: u64, held: u64) -> SoFar {
-        SoFar { unappended, held }
+        SoFar { unappended, own: 0, held }
     }
 
     fn allocated(active_bytes: u64, spare_bytes: u64, spare_may_come: bool) -> Space {
@@ -212,6 +214,14 @@ mod tests {
         for purpose in [PUT, Purpose::Delete, Purpose::Carry, Purpose::MakesRoom] {
             assert_eq!(admit(&space, purpose, 101, 0), Err(Refusal::NoRoom.into()));
         }
+    }
+
+    #[test]
+    fn a_request_does_not_wait_for_what_it_staged_itself() {
+        let space = allocated(100 + KEPT_FROM_PUTS, 0, false);
+        let so_far = |own| SoFar { unappended: 90, own, held: 0 };
+        assert_eq!(space.admit(PUT, 20, so_far(0), || 0), Err(StageError::Full));
+        assert_eq!(space.admit(PUT, 20, so_far(90), || 0), Err(Refusal::NoRoom.into()));
     }
 
     #[test]

@@ -33,6 +33,20 @@ impl Value {
         }
     }
 
+    /// Bytes of the value; its key has `key_bytes`.
+    #[must_use]
+    pub fn bytes(&self, key_bytes: usize) -> usize {
+        match self {
+            Self::Stored(entry) => {
+                // A carried record says which revision it copies.
+                let carried = entry.offset.0 != entry.revision.0;
+                let around = if carried { carried_bytes(key_bytes) } else { record_bytes(key_bytes) };
+                (entry.location.length as usize).saturating_sub(around)
+            }
+            Self::Staged { bytes, .. } => bytes.len(),
+        }
+    }
+
     #[must_use]
     pub fn expires_at(&self) -> Millis {
         match self {
@@ -201,15 +215,19 @@ impl Machine {
         // A batch is bounded, and never split afterwards: the next one begins here.
         let is_full = |open: &BatchBuilder| open.len() + bytes + BATCH_ALIGN > self.bounds.max_batch_bytes;
         let begins = self.open.as_ref().is_none_or(is_full);
+        if begins && self.open.is_some() && self.transaction.is_some() {
+            return Err(self.transaction_overflows(bytes, bound).into());
+        }
+        let own = self.transaction_bytes();
         // The padding of the batch that ends and the header of the next one count, too: what room was made for here must
         // not find it gone half-way.
         let ends = if begins && self.open.is_some() { BATCH_ALIGN } else { 0 };
         let taken = bytes + BATCH_ALIGN + if begins { ends + BATCH_HEADER_BYTES } else { 0 };
-        if self.staged_bytes() > 0 && self.staged_bytes() + taken > self.bounds.max_staged_bytes {
+        if self.staged_bytes() > own && self.staged_bytes() + taken > self.bounds.max_staged_bytes {
             return Err(StageError::Full);
         }
         let held = if self.space.max_data_bytes > 0 { self.held_bytes() } else { 0 };
-        let so_far = SoFar { unappended: self.unappended_bytes() as u64, held };
+        let so_far = SoFar { unappended: self.unappended_bytes() as u64, own: own as u64, held };
         let admitted = self.space.admit(purpose, taken as u64, so_far, || self.next_pass_bytes());
         self.room_wanted |= admitted == Err(StageError::Full) && !self.space.waits_for_compaction(purpose);
         admitted?;

@@ -121,6 +121,44 @@ impl Node {
         self.shards.push(shard_name(id));
     }
 
+    /// How many shards a cache has; `None` when none of it lives here.
+    ///
+    /// # Errors
+    /// [`OpenError::Damaged`] when their numbers are not those of a whole cache.
+    pub fn width(&self, root: &Path, kind: Kind, cache: &CacheName) -> Result<Option<u32>, OpenError> {
+        let mut numbers: Vec<u32> = self
+            .shards()
+            .filter_map(Result::ok)
+            .filter(|id| id.kind == kind && id.cache == *cache)
+            .map(|id| id.shard.0)
+            .collect();
+        numbers.sort_unstable();
+        if !numbers.iter().copied().eq(0..numbers.len() as u32) {
+            let what = format!("it knows shards {numbers:?} of {cache}, which are not all of a cache");
+            return Err(OpenError::Damaged { path: root.join(NODE_FILE), at: 0, what });
+        }
+        Ok(Some(numbers.len() as u32).filter(|width| *width > 0))
+    }
+
+    /// The caches that live here, each once, in the order they were made.
+    ///
+    /// # Errors
+    /// [`OpenError::Damaged`] when a name is not one of a shard.
+    pub fn caches(&self, root: &Path) -> Result<Vec<CacheName>, OpenError> {
+        let mut caches = Vec::new();
+        for id in self.shards() {
+            let id = id.map_err(|name| OpenError::Damaged {
+                path: root.join(NODE_FILE),
+                at: 0,
+                what: format!("{name:?} is not the name of a shard"),
+            })?;
+            if !caches.contains(&id.cache) {
+                caches.push(id.cache);
+            }
+        }
+        Ok(caches)
+    }
+
     /// The shards that live here; a name that is not one of a shard is given as it is.
     pub fn shards(&self) -> impl Iterator<Item = Result<ShardId, &str>> {
         self.shards.iter().map(|name| parse_shard_name(name).ok_or(name.as_str()))

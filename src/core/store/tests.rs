@@ -40,7 +40,7 @@ fn open(disk: &MemoryDisk) -> Result<OpenShard, OpenError> {
 fn put(opened: &mut OpenShard, count: u8) {
     let router = Arc::new(Router::default());
     router.publish(Placement::default().with(Kind::Cache, CacheName::default_cache(), vec![Spot::Here]));
-    router.open(Arc::clone(&opened.shard));
+    router.open([Arc::clone(&opened.shard)]);
     let clock = Arc::new(ManualClock::at(Millis(1_700_000_000_000)));
     let turns = Cache::new(CacheName::default_cache(), router, clock).turns();
     for i in 0..count {

@@ -10,53 +10,74 @@
 
 use std::io;
 use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_lite::FutureExt;
 
-use crate::core::api::{Fate, Room, Turn, Turns};
+use crate::core::api::{Fate, Progress, Room, Turn, Turns};
 use crate::core::error::Refusal;
-use crate::core::types::ShardNo;
+use crate::core::types::CacheName;
 use crate::frontends::front_end::Session;
-use crate::frontends::resp::client::Client;
-use crate::frontends::resp::command::{self, Call, CommandError};
+use crate::frontends::resp::call::{Call, CommandError, Counted, Fetch, Fetched, Wait};
+use crate::frontends::resp::client::{Answers, Client};
+use crate::frontends::resp::command::{self, Command};
+use crate::frontends::resp::error;
 use crate::frontends::resp::input::Input;
+use crate::frontends::resp::late;
 use crate::frontends::resp::limits::{
     KEPT_SCRATCH_BYTES, OUTPUT_HIGH_WATER_BYTES, SMALL_ROUND_BYTES, UNREAD_INPUT_BYTES,
 };
 use crate::frontends::resp::outlet::Outlet;
 use crate::frontends::resp::replies::Replies;
 use crate::frontends::resp::scan::{Scan, Scanner};
+use crate::frontends::resp::shared::Shared;
 use crate::rt::{Stream, yield_now};
 
 /// How long a closing connection waits for its peer to close too, in milliseconds.
 pub const CLOSE_GRACE_MS: u64 = 1_000;
 
 /// Why a round of evaluation ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Pause {
     /// No complete request is left: read more.
     Read,
     /// Enough replies are gathered: send them, then go on.
     Send,
-    /// A shard has no room to stage more: send, wait for room, then run the same request again.
-    Room(Room),
+    /// Send, wait for this, then run the same request again.
+    Wait(Awaited),
     /// The conversation is over.
     Close,
 }
 
+/// What the next request waits for.
+enum Awaited {
+    Room(Room),
+    Make(Box<CacheName>),
+    Fetch(Box<Fetch>),
+    /// Nothing beyond what the replies before it wait for.
+    Replies,
+}
+
 /// Serves a connection until it ends.
-pub async fn serve(mut stream: Stream, session: Session) {
+pub async fn serve(mut stream: Stream, session: Session, shared: Arc<Shared>) {
+    let shared = &*shared;
+    let entered = shared.clients.enter(&session, &stream);
+    let authenticated = shared.password.is_none();
     let mut connection = Connection {
-        client: Client::new(session.id),
+        client: Client::new(Arc::clone(&entered.card), session.cache.clone(), authenticated),
         scanner: Scanner::new(session.metrics.facts.max_value_bytes),
         input: Input::default(),
         replies: Replies::default(),
         scratch: Vec::new(),
+        fetched: None,
+        progress: Progress::default(),
+        refused: None,
         session,
+        shared,
     };
+    connection.scanner.set_authenticated(authenticated);
     loop {
-        let turns = connection.session.cache.turns();
+        let turns = connection.client.cache.turns();
         let pause = connection.evaluate(&turns);
         let Ok(received) = connection.send(&mut stream, &turns).await else { return };
         match pause {
@@ -64,8 +85,8 @@ pub async fn serve(mut stream: Stream, session: Session) {
                 yield_now().await;
                 continue;
             }
-            Pause::Room(next) => {
-                if connection.wait_for_room(&mut stream, &turns, next).await.is_err() {
+            Pause::Wait(awaited) => {
+                if connection.wait_for(&mut stream, &turns, awaited).await.is_err() {
                     return;
                 }
                 continue;
@@ -95,28 +116,29 @@ pub async fn serve(mut stream: Stream, session: Session) {
     stream.close_gently(CLOSE_GRACE_MS).await;
 }
 
-struct Connection {
+struct Connection<'s> {
     session: Session,
     client: Client,
     scanner: Scanner,
     input: Input,
     replies: Replies,
     scratch: Vec<u8>,
+    /// The value that the next request waited for.
+    fetched: Option<Fetched>,
+    /// How far the next request came before it had to wait.
+    progress: Progress,
+    /// What the next request waited for will not be: it is not run again.
+    refused: Option<Refusal>,
+    shared: &'s Shared,
 }
 
-/// What a round counted, added to the broker's counters once.
-#[derive(Default)]
-struct Counted {
-    commands: u64,
-    hits: u64,
-    misses: u64,
-}
-
-impl Connection {
+impl Connection<'_> {
     /// Evaluates complete requests, in order, without waiting for anything.
     fn evaluate(&mut self, turns: &Turns) -> Pause {
         let mut turn = turns.turn();
         let mut counted = Counted::default();
+        // The end of one request is the beginning of the next.
+        let mut at_us = self.session.cache.micros();
         let pause = loop {
             if self.client.quitting {
                 break Pause::Close;
@@ -132,7 +154,9 @@ impl Connection {
                     continue;
                 }
                 Scan::Bad(error) => {
-                    self.replies.error(self.client.protocol, &format!("ERR {error}"));
+                    if self.client.answers == Answers::On {
+                        self.replies.error(self.client.protocol, &format!("ERR {error}"));
+                    }
                     break Pause::Close;
                 }
                 Scan::CrossProtocol => {
@@ -140,20 +164,59 @@ impl Connection {
                     break Pause::Close;
                 }
                 Scan::Request { consumed } => match self.run_request(&mut turn, &mut counted) {
-                    Ok(()) => consumed,
-                    Err(shard) => break Pause::Room(turns.room(shard)),
+                    Ok(()) => {
+                        self.note_time(&turn, counted.ran.take(), &mut at_us);
+                        consumed
+                    }
+                    Err(wait) => break Pause::Wait(self.awaited(turns, wait)),
                 },
             };
             self.input.consume(consumed);
         };
         drop(turn);
         self.count(&counted);
+        self.client.card.see_round(&self.client, at_us, &self.input, self.replies.gathered_bytes());
         pause
     }
 
-    /// Runs the request the scanner has just found; the error is a shard without room, and the request will be run again.
-    fn run_request(&mut self, turn: &mut Turn<'_>, counted: &mut Counted) -> Result<(), ShardNo> {
+    /// Notes how long the request took that was just evaluated, and by which command.
+    fn note_time(&self, turn: &Turn<'_>, ran: Option<&'static Command>, at_us: &mut u64) {
+        let now_us = self.session.cache.micros();
+        let took_us = now_us.saturating_sub(*at_us);
+        *at_us = now_us;
+        // EXEC has noted what it ran, one by one.
+        if let Some(command) = ran
+            && self.shared.slowlog.is_slow(took_us)
+            && !command.flags.contains(&"skip_slowlog")
+        {
+            let args = self.scanner.args(self.input.bytes());
+            self.shared.slowlog.keep(command, args, took_us, turn.now(), self.session.peer, &self.client.name);
+        }
+    }
+
+    fn awaited(&mut self, turns: &Turns, wait: Wait) -> Awaited {
+        match wait {
+            Wait::Room(seat) => Awaited::Room(turns.room(seat)),
+            Wait::Make(cache) => Awaited::Make(cache),
+            Wait::Fetch(fetch) => Awaited::Fetch(fetch),
+            Wait::Applied(hold) => {
+                // It holds no reply, yet what is sent next waits for it.
+                self.replies.wait_for(hold);
+                Awaited::Replies
+            }
+        }
+    }
+
+    /// Runs the request the scanner has just found; the error is what has to be waited for before it is run again.
+    fn run_request(&mut self, turn: &mut Turn<'_>, counted: &mut Counted) -> Result<(), Wait> {
         self.replies.begin();
+        if let Some(refusal) = self.refused.take() {
+            // Of a transaction that is all: it was EXEC that could not be run.
+            self.client.end_transaction();
+            self.replies.error(self.client.protocol, &error::of_refusal(&refusal));
+            self.replies.end(self.client.protocol);
+            return Ok(());
+        }
         // HELLO and RESET change the protocol for the next request; an error of theirs uses the old one.
         let protocol = self.client.protocol;
         let mut call = Call {
@@ -161,24 +224,54 @@ impl Connection {
             turn,
             client: &mut self.client,
             session: &self.session,
+            shared: self.shared,
             replies: &mut self.replies,
             scratch: &mut self.scratch,
-            hits: &mut counted.hits,
-            misses: &mut counted.misses,
+            counted,
+            fetched: &mut self.fetched,
+            progress: &mut self.progress,
         };
         match command::run(&mut call) {
             Ok(()) => {}
             Err(CommandError::Text(text)) => {
-                self.replies.take_back();
+                self.replies.restart();
                 self.replies.error(protocol, &text);
             }
-            Err(CommandError::Full(shard)) => {
-                self.replies.take_back();
-                return Err(shard);
+            Err(CommandError::Refused(text)) => {
+                self.replies.restart();
+                self.replies.error(protocol, text);
             }
+            Err(CommandError::Wait(wait)) => {
+                self.replies.take_back();
+                return Err(wait);
+            }
+        }
+        self.fetched = None;
+        self.progress = Progress::default();
+        self.scanner.set_authenticated(self.client.authenticated);
+        if !self.client.wants_reply() {
+            self.replies.take_back();
         }
         self.replies.end(self.client.protocol);
         counted.commands += 1;
+        Ok(())
+    }
+
+    /// Waits for what the next request needs.
+    ///
+    /// # Errors
+    /// The stream's, when the peer is gone.
+    async fn wait_for(&mut self, stream: &mut Stream, turns: &Turns, awaited: Awaited) -> io::Result<()> {
+        match awaited {
+            Awaited::Room(room) => self.wait_for_room(stream, turns, room).await?,
+            Awaited::Fetch(fetch) => self.fetched = Some(late::fetch(*fetch).await),
+            Awaited::Make(cache) => {
+                if let Err(refusal) = self.session.caches.make(&cache).await {
+                    self.refused = Some(refusal);
+                }
+            }
+            Awaited::Replies => {}
+        }
         Ok(())
     }
 
@@ -238,6 +331,7 @@ impl Connection {
         add(&metrics.input_bytes, received);
         add(&metrics.error_replies, self.replies.errors);
         self.replies.clear();
+        self.client.card.see_sent();
         if self.scratch.capacity() > KEPT_SCRATCH_BYTES {
             self.scratch = Vec::new();
         }

@@ -62,9 +62,15 @@ impl<'a> Reply<'a> {
         self.line(b'+', text);
     }
 
-    /// `text` begins with the prefix clients go by, such as `ERR`, and without the `-`.
-    pub fn error(&mut self, text: &str) {
-        self.line(b'-', text);
+    /// `text` begins with the prefix clients go by, such as `ERR`, and without the `-`. Line ends at its end are dropped.
+    pub fn error(&mut self, text: impl AsRef<[u8]>) {
+        let mut text = text.as_ref();
+        while let [rest @ .., b'\r' | b'\n'] = text {
+            text = rest;
+        }
+        self.out.push(b'-');
+        self.out.extend(text.iter().map(|byte| if matches!(byte, b'\r' | b'\n') { b' ' } else { *byte }));
+        self.out.extend_from_slice(b"\r\n");
     }
 
     #[inline]
@@ -108,6 +114,22 @@ impl<'a> Reply<'a> {
         self.number(b'*', count);
     }
 
+    /// Announces a map; the caller appends `count` keys, each with its value behind it.
+    pub fn map_header(&mut self, count: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array_header(2 * count),
+            Protocol::Resp3 => self.number(b'%', count),
+        }
+    }
+
+    /// Announces a set; the caller appends `count` replies.
+    pub fn set_header(&mut self, count: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.array_header(count),
+            Protocol::Resp3 => self.number(b'~', count),
+        }
+    }
+
     /// A reply that is not hot. The library wants a tree of its own, so the bytes are copied on the way.
     pub fn frame(&mut self, frame: &Frame) {
         let start = self.out.len();
@@ -129,7 +151,7 @@ impl<'a> Reply<'a> {
             Err(error) => {
                 // Each request gets one reply, also when the library disagrees with itself about the room.
                 self.out.truncate(start);
-                self.error(&format!("ERR the reply could not be encoded: {error}"));
+                self.error(format!("ERR the reply could not be encoded: {error}"));
             }
         }
     }
@@ -245,6 +267,7 @@ mod tests {
         check(|reply| reply.bulk_header(1024), "$1024\r\n", "$1024\r\n");
         check(|reply| reply.array_header(0), "*0\r\n", "*0\r\n");
         check(|reply| reply.array_header(12), "*12\r\n", "*12\r\n");
+        check(|reply| reply.set_header(12), "*12\r\n", "~12\r\n");
     }
 
     #[test]
@@ -255,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_text_never_breaks_its_line() {
-        check(|reply| reply.error("ERR a\r\nb\n"), "-ERR a  b \r\n", "-ERR a  b \r\n");
+        check(|reply| reply.error("ERR a\r\nb\n"), "-ERR a  b\r\n", "-ERR a  b\r\n");
         check(|reply| reply.simple("a\rb"), "+a b\r\n", "+a b\r\n");
         check_frame(&Frame::Error("ERR a\nb".into()), "-ERR a b\r\n", "-ERR a b\r\n");
         check_frame(&Frame::Simple("a\r\nb".into()), "+a  b\r\n", "+a  b\r\n");

@@ -11,10 +11,26 @@ use crate::core::error::{ReadError, Refusal};
 pub const TOO_LONG: &str = "ERR string exceeds maximum allowed size (proto-max-bulk-len)";
 /// Redis's text while data is being opened.
 pub const LOADING: &str = "LOADING Redis is loading the dataset in memory";
+/// For one request that must be whole, and whose keys are of several shards.
+pub const CROSS_SLOT: &str = "CROSSSLOT Keys in request don't hash to the same slot";
+/// Redis's text for a client that has not given the password.
+pub const NO_AUTH: &str = "NOAUTH Authentication required.";
+/// The same for a password, or a user, that is not the right one.
+pub const WRONG_PASSWORD: &str = "WRONGPASS invalid username-password pair or user is disabled.";
 pub const SYNTAX: &str = "ERR syntax error";
 /// Redis's text for a write that would need more than `maxmemory`. Clients look for its beginning, and some for all of it.
 pub const OVER_THE_BOUND: &str = "OOM command not allowed when used memory > 'maxmemory'.";
+pub const NOT_A_FLOAT: &str = "ERR value is not a valid float";
+/// For a number that has to fit 32 bits and is longer.
+pub const NOT_AN_INT: &str = "ERR value is out of range, value must between -2147483648 and 2147483647";
 pub const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
+pub const DB_OUT_OF_RANGE: &str = "ERR DB index is out of range";
+
+/// The text for a transaction whose reply would repeat too much of what it wrote itself.
+#[must_use]
+pub fn reply_too_large(bound: usize) -> String {
+    format!("OOM the reply repeats values of this transaction of more than {bound} bytes; nothing was written")
+}
 
 /// The text for a refused request.
 #[must_use]
@@ -22,6 +38,7 @@ pub fn of_refusal(refusal: &Refusal) -> String {
     match refusal {
         Refusal::NoOwner { .. } => format!("CLUSTERDOWN {refusal}"),
         Refusal::NotReady => format!("LOADING {refusal}"),
+        Refusal::NotCreated => format!("TRYAGAIN {refusal}"),
         Refusal::Poisoned | Refusal::DiskLow { .. } | Refusal::NoRoom => format!("MISCONF {refusal}"),
         Refusal::MemoryFull { .. } | Refusal::DataFull { .. } => OVER_THE_BOUND.to_owned(),
         Refusal::ValueTooLong { .. } => TOO_LONG.to_owned(),
@@ -36,6 +53,7 @@ pub fn of_refusal(refusal: &Refusal) -> String {
 pub fn of_read(fault: &ReadError) -> String {
     match fault {
         ReadError::Refused(refusal) => of_refusal(refusal),
+        ReadError::Apart => CROSS_SLOT.to_owned(),
         ReadError::Io { .. } => format!("TRYAGAIN {fault}"),
         ReadError::Mismatch { .. } => format!("CLUSTERDOWN {fault}"),
     }

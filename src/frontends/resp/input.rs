@@ -29,6 +29,12 @@ impl Input {
         &self.buffer[self.start..self.end]
     }
 
+    /// Bytes of room beside them.
+    #[must_use]
+    pub fn room_bytes(&self) -> usize {
+        self.buffer.len() - self.bytes().len()
+    }
+
     /// Drops `count` bytes from the front.
     pub fn consume(&mut self, count: usize) {
         self.start += count;

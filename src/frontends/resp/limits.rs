@@ -10,6 +10,9 @@ use crate::core::limits::MAX_CACHED_VALUE_BYTES;
 /// Most arguments of one request. Redis before 7.0 used this number; 7.0 accepts 2^31-1, which nobody sends.
 pub const MAX_ARGUMENTS: usize = 1_048_576;
 
+/// Databases that are selected by number.
+pub const DATABASES: u32 = 16;
+
 /// Longest inline request that is waited for, in bytes. A longer line is taken only when its end is already there.
 pub const MAX_INLINE_BYTES: usize = 64 * 1024;
 
@@ -30,8 +33,33 @@ pub const OUTPUT_HIGH_WATER_BYTES: usize = 1024 * 1024;
 /// Longest value, in bytes, that is read into a reply which has to wait for a flush; a longer one is read afterwards.
 pub const HELD_VALUE_BYTES: usize = 16 * 1024;
 
+/// Most bytes of names that KEYS answers; whoever has more keys asks for them piece by piece, with SCAN.
+pub const MAX_KEYS_REPLY_BYTES: usize = 128 * 1024 * 1024;
+
+/// Most keys that one SCAN looks at, whatever its COUNT: an index is not locked for longer than that takes.
+pub const MAX_SCANNED_KEYS: usize = 65_536;
+
+/// Bytes of names after which the answer to a SCAN ends, whatever its COUNT.
+pub const SCAN_REPLY_BYTES: usize = 1024 * 1024;
+
+/// Cursors of SCAN that are remembered, of all connections together.
+pub const CURSORS: usize = 65_536;
+
+/// Bytes of keys in the cursors that are remembered.
+pub const CURSOR_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long a cursor is remembered, in microseconds.
+pub const CURSOR_LIFE_MICROS: u64 = 600 * 1_000_000;
+
 /// Longest record, in bytes, that is read into memory to be sent; a longer one is sent in pieces.
 pub const STREAMED_VALUE_BYTES: usize = 256 * 1024;
+
+/// Most bytes of values, written and not yet stored, that one reply may repeat; with more of them it waits until they are
+/// stored, and inside a transaction it is refused.
+pub const MAX_STAGED_REPLY_BYTES: usize = 64 * 1024 * 1024;
+
+/// Gathered bytes, in bytes, above which replies with values that are read late are sent in several writes.
+pub const PATCHED_WRITE_BYTES: usize = 256 * 1024;
 
 /// Requests received and not yet evaluated, in bytes, above which a connection whose replies are not being read is not
 /// read either. Below it, a client may send a long pipeline as a whole before it reads the first reply.

@@ -1,7 +1,7 @@
 //! RESP, the protocol of Redis clients.
 //!
-//! Reading order: `connection` (one client's conversation), `input` and `scan` (bytes to requests), `command` (the
-//! table), `commands/` (what each does), `replies`, `outlet` and `encode` (answers to bytes), `error` (the core's errors in
+//! Reading order: `connection` (one client's conversation), `input` and `scan` (bytes to requests), `command` and
+//! `table/` (which commands there are), `call` (one being run), `commands/` (what each does), `scripts/` (scripts that are known), `transaction`, `value`, `replies`, `outlet` and `encode` (answers to bytes), `error` (the core's errors in
 //! Redis's words). `limits` has every bound.
 //!
 //! Promise: nothing a client sends makes it panic, recurse, loop, or allocate more than was really sent.
@@ -22,26 +22,56 @@ pub mod protocol_error;
 
 pub mod args;
 
+pub mod call;
 pub mod client;
+pub mod clients;
 pub mod command;
 pub mod commands;
+pub mod cursors;
+pub mod password;
+pub mod scripts;
+pub mod shared;
+pub mod slowlog;
+pub mod table;
+pub mod transaction;
+pub mod value;
 
 pub mod encode;
+pub mod late;
 pub mod outlet;
 pub mod replies;
 
 pub mod error;
 pub mod glob;
 
+use std::sync::Arc;
+
 use crate::frontends::front_end::{FrontEnd, Served, Session, TurnedAway};
+use crate::frontends::resp::password::Password;
+use crate::frontends::resp::shared::Shared;
 use crate::rt::Stream;
 
 /// The front end for Redis clients.
-pub struct Resp;
+#[derive(Default)]
+pub struct Resp {
+    shared: Arc<Shared>,
+}
+
+impl Resp {
+    /// One whose clients have to give this password, if there is one.
+    #[must_use]
+    pub fn new(password: Option<Password>) -> Self {
+        Self { shared: Arc::new(Shared::with_password(password)) }
+    }
+}
 
 impl FrontEnd for Resp {
+    fn authenticates(&self) -> bool {
+        self.shared.password.is_some()
+    }
+
     fn serve(&self, stream: Stream, session: Session) -> Served {
-        Box::pin(connection::serve(stream, session))
+        Box::pin(connection::serve(stream, session, Arc::clone(&self.shared)))
     }
 
     fn turn_away(&self, mut stream: Stream, why: TurnedAway) -> Served {
@@ -50,7 +80,7 @@ impl FrontEnd for Resp {
             TurnedAway::Protected => {
                 "-DENIED Redis is running in protected mode because protected mode is enabled and no password is set \
                  for the default user. In this mode connections are only accepted from the loopback interface. \
-                 (This is Hearth, which cannot set a password yet: reach it through a tunnel or a proxy on its own \
+                 (This is Hearth: set a password with --password-file, or reach it through a tunnel or a proxy on its own \
                  machine.)\r\n"
             }
         };

@@ -8,16 +8,14 @@ use std::io;
 
 use crate::core::error::ReadError;
 use crate::core::log::reader::Wait;
-use crate::core::shard::read::{Pieces, Pinned};
+use crate::core::shard::read::Pieces;
 use crate::frontends::resp::encode::Reply;
 use crate::frontends::resp::error;
 use crate::frontends::resp::input::Input;
-use crate::frontends::resp::limits::{STREAMED_VALUE_BYTES, UNREAD_INPUT_BYTES, WAITING_READS};
-use crate::frontends::resp::replies::{ColdValue, Patch};
+use crate::frontends::resp::late;
+use crate::frontends::resp::limits::{PATCHED_WRITE_BYTES, STREAMED_VALUE_BYTES, UNREAD_INPUT_BYTES};
+use crate::frontends::resp::replies::Patch;
 use crate::rt::{self, Stream};
-
-/// At most so many threads wait for the disk on behalf of connections, all together: they share one disk.
-static WAITING: rt::Semaphore = rt::Semaphore::new(WAITING_READS);
 
 /// The way out of one connection, for one round of replies.
 pub struct Outlet<'a> {
@@ -60,19 +58,25 @@ impl<'a> Outlet<'a> {
         for patch in patches {
             out.extend_from_slice(&gathered[from..patch.at()]);
             from = patch.end();
+            if out.len() > PATCHED_WRITE_BYTES {
+                self.write(&out).await?;
+                out.clear();
+            }
             match patch {
                 Patch::Lost { protocol, fate, wrote, .. } => {
                     Reply::new(&mut out, protocol).error(&error::of_fate(fate, wrote));
                     errors += 1;
                 }
-                Patch::Value(cold) if cold.pinned.bytes() <= STREAMED_VALUE_BYTES => match read_late(&cold).await {
-                    Ok((record, value)) => Reply::new(&mut out, cold.protocol).bulk(&record[value..]),
-                    Err(fault) => {
-                        Reply::new(&mut out, cold.protocol).error(&(cold.told)(&fault));
-                        errors += 1;
+                Patch::Value(cold) if cold.pinned.bytes() <= STREAMED_VALUE_BYTES => {
+                    match late::read(&cold.pinned, &cold.key).await {
+                        Ok((record, value)) => Reply::new(&mut out, cold.protocol).bulk(&record[value..]),
+                        Err(fault) => {
+                            Reply::new(&mut out, cold.protocol).error(&(cold.told)(&fault));
+                            errors += 1;
+                        }
                     }
-                },
-                Patch::Value(cold) => match verify(&cold).await {
+                }
+                Patch::Value(cold) => match late::verify(&cold.pinned, &cold.key).await {
                     Ok(pieces) => {
                         Reply::new(&mut out, cold.protocol).bulk_header(pieces.remaining());
                         self.write(&out).await?;
@@ -102,7 +106,7 @@ impl<'a> Outlet<'a> {
             let more = match pieces.next(Wait::Never, &mut piece).map_err(lost)? {
                 Some(more) => more,
                 None => {
-                    let _turn = WAITING.acquire().await;
+                    let _turn = late::WAITING.acquire().await;
                     let mut ahead = pieces.clone();
                     let mut buffer = std::mem::take(&mut piece);
                     let read =
@@ -118,32 +122,4 @@ impl<'a> Outlet<'a> {
             }
         }
     }
-}
-
-/// Reads a value whose answer may leave now: at once if that needs no waiting, else on a thread that may wait. Gives the
-/// record and where in it the value begins.
-async fn read_late(cold: &ColdValue) -> Result<(Vec<u8>, usize), ReadError> {
-    let begin = |pinned: &Pinned, key: &[u8], wait, record: &mut Vec<u8>| -> Result<Option<usize>, ReadError> {
-        let value = pinned.read(key, wait, record)?.map(<[u8]>::len);
-        Ok(value.map(|value| record.len() - value))
-    };
-    let mut record = Vec::new();
-    if let Some(value) = begin(&cold.pinned, &cold.key, Wait::Never, &mut record)? {
-        return Ok((record, value));
-    }
-    let _turn = WAITING.acquire().await;
-    let (pinned, key) = (cold.pinned.clone(), cold.key.clone());
-    rt::unblock(move || {
-        // With `Wait::IfNeeded` there is always a value or an error.
-        let value = begin(&pinned, &key, Wait::IfNeeded, &mut record)?;
-        Ok((record, value.unwrap_or_default()))
-    })
-    .await
-}
-
-/// Verifies a large value on a thread that may wait.
-async fn verify(cold: &ColdValue) -> Result<Pieces, ReadError> {
-    let _turn = WAITING.acquire().await;
-    let (pinned, key) = (cold.pinned.clone(), cold.key.clone());
-    rt::unblock(move || pinned.verify(&key)).await
 }

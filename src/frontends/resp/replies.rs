@@ -40,11 +40,21 @@ pub struct Replies {
     /// What the reply being written waits for.
     holds: Vec<Hold>,
     held: Vec<Held>,
+    /// What the round waits for beside what its replies do.
+    also: Vec<Hold>,
     cold: Vec<ColdValue>,
     /// Bytes that reading them will add.
     cold_bytes: usize,
     /// Error replies written.
     pub errors: u64,
+}
+
+/// A place in a reply.
+#[derive(Clone, Copy)]
+pub struct Mark {
+    bytes: usize,
+    cold: usize,
+    errors: u64,
 }
 
 /// How many bytes of room are kept from one round to the next.
@@ -59,6 +69,7 @@ impl Replies {
         self.out.clear();
         self.holds.clear();
         self.held.clear();
+        self.also.clear();
         self.cold.clear();
         self.cold_bytes = 0;
         self.begun = 0;
@@ -77,6 +88,56 @@ impl Replies {
         &self.out
     }
 
+    /// Bytes of the reply begun last, values that are still to be read not included.
+    #[must_use]
+    pub fn reply_bytes(&self) -> usize {
+        self.out.len() - self.begun
+    }
+
+    /// Whether the reply begun last waits for anything.
+    #[must_use]
+    pub fn is_held(&self) -> bool {
+        !self.holds.is_empty()
+    }
+
+    /// One of what the reply begun last waits for.
+    #[must_use]
+    pub fn first_hold(&self) -> Option<Hold> {
+        self.holds.first().copied()
+    }
+
+    /// What the reply begun last waits for.
+    #[must_use]
+    pub fn holds(&self) -> &[Hold] {
+        &self.holds
+    }
+
+    /// From here on the reply begun last waits for nothing but these.
+    pub fn hold_only(&mut self, holds: &[Hold]) {
+        self.holds.clear();
+        self.holds.extend_from_slice(holds);
+    }
+
+    /// A place in the reply begun last, to come back to.
+    #[must_use]
+    pub fn mark(&self) -> Mark {
+        Mark { bytes: self.out.len(), cold: self.cold.len(), errors: self.errors }
+    }
+
+    /// Takes back what was written since `mark` was taken; what it waits for stays.
+    pub fn back_to(&mut self, mark: Mark) {
+        self.out.truncate(mark.bytes);
+        self.cold.truncate(mark.cold);
+        self.cold_bytes = self.cold.iter().map(|cold| cold.pinned.bytes()).sum();
+        self.errors = mark.errors;
+    }
+
+    /// Puts `bytes` in at `mark`: the header of a list whose length was not known before. No value that is read late may
+    /// stand behind it.
+    pub fn insert(&mut self, mark: Mark, bytes: &[u8]) {
+        self.out.splice(mark.bytes..mark.bytes, bytes.iter().copied());
+    }
+
     /// Begins the reply to the next request.
     pub fn begin(&mut self) {
         self.begun = self.out.len();
@@ -84,11 +145,16 @@ impl Replies {
         self.holds.clear();
     }
 
-    /// Takes back what was written of the reply begun last: its request will be run again.
-    pub fn take_back(&mut self) {
+    /// Takes back what was written of the reply begun last. What it waits for stays: an error in its place rests on the same.
+    pub fn restart(&mut self) {
         self.out.truncate(self.begun);
         self.cold.retain(|cold| cold.number != self.number);
         self.cold_bytes = self.cold.iter().map(|cold| cold.pinned.bytes()).sum();
+    }
+
+    /// Takes back the reply begun last: its request will be run again, or is not to be answered.
+    pub fn take_back(&mut self) {
+        self.restart();
         self.holds.clear();
     }
 
@@ -98,7 +164,7 @@ impl Replies {
     }
 
     /// Writes an error as the reply, or as a part of it.
-    pub fn error(&mut self, protocol: Protocol, text: &str) {
+    pub fn error(&mut self, protocol: Protocol, text: impl AsRef<[u8]>) {
         self.errors += 1;
         self.writer(protocol).error(text);
     }
@@ -106,7 +172,7 @@ impl Replies {
     /// The reply begun last may leave only when this is applied.
     pub fn hold(&mut self, hold: impl IntoIterator<Item = Hold>) {
         for hold in hold {
-            match self.holds.iter_mut().find(|known| known.shard == hold.shard) {
+            match self.holds.iter_mut().find(|known| known.seat == hold.seat) {
                 Some(known) => {
                     known.offset = known.offset.max(hold.offset);
                     known.wrote |= hold.wrote;
@@ -114,6 +180,11 @@ impl Replies {
                 None => self.holds.push(hold),
             }
         }
+    }
+
+    /// What is sent next waits for this, though no reply rests on it.
+    pub fn wait_for(&mut self, hold: Hold) {
+        self.also.push(hold);
     }
 
     /// A value that has to be waited for stands here in the reply; `told` is the text when it cannot be read.
@@ -132,8 +203,8 @@ impl Replies {
     #[must_use]
     pub fn newest_holds(&self) -> Vec<Hold> {
         let mut newest: Vec<Hold> = Vec::new();
-        for Held { hold, .. } in &self.held {
-            match newest.iter_mut().find(|known| known.shard == hold.shard) {
+        for hold in self.held.iter().map(|held| &held.hold).chain(&self.also) {
+            match newest.iter_mut().find(|known| known.seat == hold.seat) {
                 Some(known) => known.offset = known.offset.max(hold.offset),
                 None => newest.push(*hold),
             }

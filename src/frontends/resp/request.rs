@@ -89,6 +89,31 @@ impl<'a> Args<'a> {
     }
 }
 
+/// Arguments that outlive the bytes they came in.
+pub struct OwnedArgs {
+    bytes: Vec<u8>,
+    spans: Vec<Span>,
+}
+
+impl OwnedArgs {
+    /// A copy of arguments, none of which is oversize.
+    #[must_use]
+    pub fn of(args: Args<'_>) -> Self {
+        let mut bytes = Vec::with_capacity(args.iter().map(<[u8]>::len).sum());
+        let mut spans = Vec::with_capacity(args.len());
+        for arg in args.iter() {
+            spans.push(Span::new(bytes.len(), arg.len()));
+            bytes.extend_from_slice(arg);
+        }
+        Self { bytes, spans }
+    }
+
+    #[must_use]
+    pub fn args(&self) -> Args<'_> {
+        Args::new(&self.bytes, &self.spans, 0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

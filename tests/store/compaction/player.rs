@@ -288,7 +288,7 @@ impl Player {
 
     fn pin(&mut self, key: &[u8]) {
         let turns = self.bed().turns();
-        let turn = turns.turn();
+        let mut turn = turns.turn();
         let (found, hold) = turn.get(key).expect("readable");
         assert_eq!(hold, None, "a read of applied state waits for nothing");
         let expected = live(&self.applied, key, self.now()).map(|held| held.value.clone());

@@ -2,7 +2,7 @@
 //!
 //! Must never know how a record is written.
 
-use hearth::core::api::{Turn, WriteError};
+use hearth::core::api::{Progress, Turn, WriteError};
 use hearth::core::error::Refusal;
 use hearth::core::op::{Condition, Expiry, Put};
 use hearth::core::shard::stage::Value;
@@ -116,6 +116,7 @@ impl Player {
                 self.refused(refusal, change.as_ref());
                 return true;
             }
+            Err(other) => unreachable!("{other:?} of one shard that is there"),
         };
         let offset = outcome.written.map_or(0, |offset| offset.0);
         let (held, change) = decide(&self.state, ask, offset, now);
@@ -169,14 +170,17 @@ impl Player {
 
     fn delete_all(&mut self, turn: &mut Turn<'_>, keys: &[u8]) -> bool {
         let (now, keys) = (turn.now(), keys.iter().map(|key| key_of(*key)).collect::<Vec<_>>());
-        let (removed, holds) = match turn.delete_all(keys.iter().map(Vec::as_slice)) {
-            Ok(answer) => answer,
+        let mut progress = Progress::default();
+        match turn.delete_all(keys.iter().map(Vec::as_slice), &mut progress) {
+            Ok(()) => {}
             Err(WriteError::Full(_)) => return false,
             Err(WriteError::Refused(refusal)) => {
                 self.refused(refusal, Some(&Change::Delete { key: keys[0].clone() }));
                 return true;
             }
-        };
+            Err(other) => unreachable!("{other:?} of one shard that is there"),
+        }
+        let Progress { count: removed, holds, .. } = progress;
         let mut wrote =
             holds.iter().filter(|hold| hold.wrote).map(|hold| hold.offset.0).collect::<Vec<_>>().into_iter();
         self.holds.extend(holds);
@@ -201,6 +205,7 @@ impl Player {
             }
             Err(WriteError::Full(_)) => return false,
             Err(WriteError::Refused(refusal)) => self.refused(refusal, Some(&Change::Clear)),
+            Err(other) => unreachable!("{other:?} of one shard that is there"),
         }
         true
     }

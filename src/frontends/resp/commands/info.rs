@@ -6,11 +6,14 @@
 use std::fmt::Write as _;
 use std::sync::atomic::Ordering;
 
+use crate::core::api::Holdings;
+use crate::core::types::CacheName;
 use crate::frontends::front_end::Session;
 use crate::frontends::resp::args::eq_ignore_case;
-use crate::frontends::resp::command::{Call, CommandError};
+use crate::frontends::resp::call::{Call, CommandError};
 use crate::frontends::resp::commands::connection::REDIS_VERSION;
 use crate::frontends::resp::encode::Frame;
+use crate::frontends::resp::limits::DATABASES;
 use crate::metrics::Metrics;
 
 /// INFO [section …]
@@ -86,7 +89,7 @@ fn info_memory(session: &Session, out: &mut String) {
     line(out, "maxmemory", bound);
     line(out, "maxmemory_human", human(bound));
     line(out, "maxmemory_policy", "noeviction");
-    let values = session.cache.value_counts();
+    let values = session.caches.value_counts();
     line(out, "hearth_value_cache_bytes", values.bytes);
     line(out, "hearth_value_cache_values", values.entries);
     line(out, "hearth_value_cache_hits", values.hits);
@@ -134,7 +137,7 @@ fn info_log(session: &Session, out: &mut String) {
     let metrics = &session.metrics;
     line(out, "hearth_log_bytes", metrics.of_shards(|shard| &shard.log_bytes));
     line(out, "hearth_disk_bytes", metrics.of_shards(|shard| &shard.disk_bytes));
-    line(out, "hearth_live_bytes", session.cache.live_bytes());
+    line(out, "hearth_live_bytes", live_bytes(session));
     line(out, "hearth_max_data_bytes", metrics.facts.max_data_bytes);
     line(out, "hearth_base_offset", metrics.of_shards(|shard| &shard.base_offset));
     line(out, "hearth_next_offset", metrics.of_shards(|shard| &shard.next_offset));
@@ -166,7 +169,7 @@ fn info_stats(session: &Session, out: &mut String) {
         line(out, name, counter.load(Ordering::Relaxed));
     }
     line(out, "instantaneous_ops_per_sec", metrics.commands_per_second());
-    line(out, "expired_keys", metrics.of_shards(|shard| &shard.swept_keys));
+    line(out, "expired_keys", metrics.expired_keys());
     line(out, "evicted_keys", 0);
 }
 
@@ -181,9 +184,33 @@ fn info_cluster(_session: &Session, out: &mut String) {
     line(out, "cluster_enabled", 0);
 }
 
+/// Bytes of the live records of all caches.
+fn live_bytes(session: &Session) -> u64 {
+    session
+        .caches
+        .names()
+        .iter()
+        .filter_map(|name| session.caches.get(name))
+        .map(|cache| cache.holds().live_bytes)
+        .sum()
+}
+
 fn info_keyspace(session: &Session, out: &mut String) {
-    let keys = session.cache.len();
-    if keys > 0 {
-        line(out, "db0", format_args!("keys={keys},expires={},avg_ttl=0", session.cache.expiring()));
+    let told = |holds: Holdings| format!("keys={},expires={},avg_ttl=0", holds.keys, holds.expiring);
+    for number in 0..DATABASES {
+        if let Some(holds) = held(session, &CacheName::numbered(number)) {
+            line(out, &format!("db{number}"), told(holds));
+        }
     }
+    let numbered = |name: &CacheName| (0..DATABASES).any(|number| *name == CacheName::numbered(number));
+    for name in session.caches.names().iter().filter(|name| !numbered(name)) {
+        if let Some(holds) = held(session, name) {
+            line(out, &format!("hearth_cache_{name}"), told(holds));
+        }
+    }
+}
+
+/// What a cache holds, if it holds anything.
+fn held(session: &Session, name: &CacheName) -> Option<Holdings> {
+    session.caches.get(name).map(|cache| cache.holds()).filter(|holds| holds.keys > 0)
 }

@@ -1,41 +1,35 @@
-//! DEL, EXISTS, FLUSHALL and FLUSHDB.
+//! Whether keys are there, what they hold, and their removal: EXISTS, TOUCH, TYPE, DEL, UNLINK.
 //!
 //! Promise: a key named twice is deleted once and counted twice by EXISTS, as in Redis. Must never know a socket.
 
-use crate::frontends::resp::args::eq_ignore_case;
-use crate::frontends::resp::command::{Call, CommandError};
-use crate::frontends::resp::error;
+use crate::frontends::resp::call::{Call, CommandError};
 
-/// DEL key [key …]
+/// DEL key [key …] and UNLINK, which is the same: one record each takes the keys away, and nothing is left to free later.
 pub fn del(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let (removed, holds) = call.turn.delete_all(call.args.iter().skip(1))?;
-    call.reply().integer(removed);
-    call.replies.hold(holds);
+    call.turn.delete_all(call.args.iter().skip(1), call.progress)?;
+    call.replies.hold(call.progress.holds.iter().copied());
+    let count = call.progress.count;
+    call.reply().integer(count);
     Ok(())
 }
 
-/// EXISTS key [key …]
+/// EXISTS key [key …] and TOUCH, which is the same: no key is dropped for not having been used.
 pub fn exists(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let keys: Vec<&[u8]> = call.args.iter().skip(1).collect();
+    let looked = call.turn.look_all(&keys)?;
     let mut count = 0;
-    for key in call.args.iter().skip(1) {
-        let (exists, hold) = call.turn.exists(key).map_err(|fault| error::of_read(&fault))?;
-        count += i64::from(exists);
+    for (value, hold) in looked {
+        count += i64::from(value.is_some());
         call.replies.hold(hold);
     }
     call.reply().integer(count);
     Ok(())
 }
 
-/// FLUSHDB [ASYNC | SYNC] and FLUSHALL [ASYNC | SYNC]: there is one database, so they are the same. Every key goes with one
-/// record, so there is nothing to do later either.
-pub fn flush(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let word = call.arg(1);
-    let known = eq_ignore_case(word, b"ASYNC") || eq_ignore_case(word, b"SYNC");
-    if call.args.len() > 2 || (call.args.len() == 2 && !known) {
-        return Err(error::SYNTAX.into());
-    }
-    let hold = call.turn.clear()?;
-    call.reply().ok();
-    call.replies.hold(hold);
+/// TYPE key
+pub fn type_of(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let value = call.look(call.arg(1))?;
+    call.count_look(value.is_some());
+    call.reply().simple(if value.is_some() { "string" } else { "none" });
     Ok(())
 }

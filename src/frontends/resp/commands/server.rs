@@ -1,157 +1,177 @@
-//! The commands about the broker: COMMAND, CONFIG GET, DBSIZE. INFO has a file of its own.
+//! The commands about the broker that need no file of their own: TIME ROLE LASTSAVE WAIT LOLWUT, and what tools ask
+//! LATENCY, MODULE, FUNCTION and ACL for.
 //!
-//! Promise: what they tell is true; a setting Hearth has no counterpart of is not listed. Must never change anything.
+//! Promise: what they tell is true, most of it because there is nothing to tell. Must never change anything.
 
-use crate::core::log::FsyncPolicy;
-use crate::frontends::front_end::Session;
-use crate::frontends::resp::args::eq_ignore_case;
-use crate::frontends::resp::command::{COMMANDS, Call, Command, CommandError, find, unknown_subcommand, wrong_arity};
+use crate::frontends::resp::args::{eq_ignore_case, parse_i64};
+use crate::frontends::resp::call::{Call, CommandError};
+use crate::frontends::resp::command::Command;
+use crate::frontends::resp::commands::connection::DEFAULT_USER;
 use crate::frontends::resp::encode::Frame;
-use crate::frontends::resp::glob;
+use crate::frontends::resp::error;
+use crate::frontends::resp::table::{every, facts};
 
 fn text(text: &str) -> Frame {
     Frame::Bulk(text.as_bytes().to_vec())
 }
 
-/// COMMAND [COUNT | LIST | INFO [name …] | DOCS [name …] | GETKEYS command arg … | HELP]
-pub fn command(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let (subcommand, count) = (call.arg(1), call.args.len());
-    let is = |name: &str| eq_ignore_case(subcommand, name.as_bytes());
-    let named = |call: &Call<'_, '_>| -> Vec<Option<&'static Command>> {
-        if call.args.len() == 2 {
-            return COMMANDS.iter().map(Some).collect();
+/// TIME: Unix seconds, and microseconds of the second. By the clock that expiries go by, which counts milliseconds.
+pub fn time(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let now = call.turn.now().0;
+    let frame = Frame::Array(vec![text(&(now / 1000).to_string()), text(&(now % 1000 * 1000).to_string())]);
+    call.reply().frame(&frame);
+    Ok(())
+}
+
+/// ROLE: the owner of everything, with no replicas.
+pub fn role(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let frame = Frame::Array(vec![text("master"), Frame::Integer(0), Frame::Array(Vec::new())]);
+    call.reply().frame(&frame);
+    Ok(())
+}
+
+/// LASTSAVE: what was acknowledged is in the log already; in memory nothing is saved, and Redis then tells its start.
+pub fn lastsave(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let metrics = &call.session.metrics;
+    let at = if metrics.facts.in_memory { metrics.started() } else { call.turn.now() };
+    call.reply().integer((at.0 / 1000) as i64);
+    Ok(())
+}
+
+/// WAIT replicas timeout: there are none, and none can come, so waiting for them would be for nothing.
+pub fn wait(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    parse_i64(call.arg(1)).ok_or(error::NOT_AN_INTEGER)?;
+    let timeout = parse_i64(call.arg(2)).ok_or("ERR timeout is not an integer or out of range")?;
+    if timeout < 0 {
+        return Err("ERR timeout is negative".into());
+    }
+    call.reply().integer(0);
+    Ok(())
+}
+
+/// LOLWUT [VERSION number]
+pub fn lolwut(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    if call.args.len() > 2 && call.is(1, "VERSION") {
+        parse_i64(call.arg(2)).ok_or(error::NOT_AN_INTEGER)?;
+    }
+    let art = concat!("   )\n  ( )\n _(_)_\n[_____]\n\nHearth ver. ", env!("CARGO_PKG_VERSION"), "\n");
+    call.reply().frame(&Frame::Verbatim(art.to_owned()));
+    Ok(())
+}
+
+/// LATENCY LATEST, and HISTORY of any event: nothing is monitored.
+pub fn no_latencies(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    call.reply().array_header(0);
+    Ok(())
+}
+
+/// LATENCY RESET [event …]
+pub fn latency_reset(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    call.reply().integer(0);
+    Ok(())
+}
+
+/// LATENCY GRAPH event
+pub fn latency_graph(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    Err(format!("ERR No samples available for event '{}'", String::from_utf8_lossy(call.arg(2))).into())
+}
+
+/// LATENCY DOCTOR
+pub fn latency_doctor(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let told = "Latency events are not monitored. SLOWLOG GET tells the requests that took long to evaluate.\n";
+    call.reply().frame(&Frame::Verbatim(told.to_owned()));
+    Ok(())
+}
+
+/// MODULE LIST: there are none.
+pub fn module_list(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    call.reply().array_header(0);
+    Ok(())
+}
+
+/// FUNCTION FLUSH [ASYNC | SYNC]: there are none, so none are left.
+pub fn function_flush(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    if call.args.len() > 3 {
+        return Err(too_many("function", call.arg(1)));
+    }
+    if call.args.len() == 3 && !call.is(2, "ASYNC") && !call.is(2, "SYNC") {
+        return Err("ERR FUNCTION FLUSH only supports SYNC|ASYNC option".into());
+    }
+    call.reply().ok();
+    Ok(())
+}
+
+/// Redis's text where a subcommand counts its arguments itself; it is another than elsewhere.
+#[must_use]
+pub fn too_many(container: &str, given: &[u8]) -> CommandError {
+    let (given, container) = (String::from_utf8_lossy(given), container.to_ascii_uppercase());
+    format!("ERR unknown subcommand or wrong number of arguments for '{given}'. Try {container} HELP.").into()
+}
+
+/// ACL WHOAMI
+pub fn acl_whoami(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    call.reply().bulk(DEFAULT_USER);
+    Ok(())
+}
+
+/// ACL USERS
+pub fn acl_users(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    call.reply().frame(&Frame::Array(vec![Frame::Bulk(DEFAULT_USER.to_vec())]));
+    Ok(())
+}
+
+/// ACL LIST: the one user's rules. Redis would tell a digest of the password; here nothing of it is told.
+pub fn acl_list(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let password = if call.shared.password.is_some() { "" } else { "nopass " };
+    let frame = Frame::Array(vec![text(&format!("user default on {password}~* &* +@all"))]);
+    call.reply().frame(&frame);
+    Ok(())
+}
+
+/// The categories of Redis, in its order.
+const CATEGORIES: [&str; 21] = [
+    "keyspace",
+    "read",
+    "write",
+    "set",
+    "sortedset",
+    "list",
+    "hash",
+    "string",
+    "bitmap",
+    "hyperloglog",
+    "geo",
+    "stream",
+    "pubsub",
+    "admin",
+    "fast",
+    "slow",
+    "blocking",
+    "dangerous",
+    "connection",
+    "transaction",
+    "scripting",
+];
+
+/// ACL CAT [category]: the categories, or the commands of one.
+pub fn acl_cat(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let frame = match call.args.get(2) {
+        None => Frame::Array(CATEGORIES.into_iter().map(text).collect()),
+        Some(_) if call.args.len() > 3 => return Err(too_many("acl", call.arg(1))),
+        Some(category) => {
+            if !CATEGORIES.iter().any(|known| eq_ignore_case(known.as_bytes(), category)) {
+                return Err(format!("ERR Unknown category '{}'", String::from_utf8_lossy(category)).into());
+            }
+            Frame::Array(every().filter(|command| is_of(command, category)).map(|command| text(command.name)).collect())
         }
-        call.args.iter().skip(2).map(find).collect()
-    };
-    let frame = if count == 1 {
-        Frame::Array(COMMANDS.iter().map(describe).collect())
-    } else if is("COUNT") && count == 2 {
-        Frame::Integer(COMMANDS.len() as i64)
-    } else if is("LIST") && count == 2 {
-        Frame::Array(COMMANDS.iter().map(|command| text(command.name)).collect())
-    } else if is("INFO") {
-        Frame::Array(named(call).into_iter().map(|command| command.map_or(Frame::Null, describe)).collect())
-    } else if is("DOCS") {
-        Frame::Map(named(call).into_iter().flatten().map(document).collect())
-    } else if is("GETKEYS") && count > 3 {
-        return get_keys(call);
-    } else if is("HELP") && count == 2 {
-        let lines =
-            ["COMMAND <subcommand> [<arg> ...]. Subcommands are:", "COUNT", "DOCS", "GETKEYS", "INFO", "LIST", "HELP"];
-        Frame::Array(lines.iter().map(|line| Frame::Simple((*line).to_owned())).collect())
-    } else if ["COUNT", "LIST", "GETKEYS", "HELP"].iter().any(|name| is(name)) {
-        let name = String::from_utf8_lossy(subcommand).to_ascii_lowercase();
-        return Err(wrong_arity(&format!("command|{name}")).into());
-    } else {
-        return Err(unknown_subcommand("command", subcommand).into());
     };
     call.reply().frame(&frame);
     Ok(())
 }
 
-/// The ten elements that Redis 7 answers for each command.
-fn describe(command: &Command) -> Frame {
-    let flags = command.flags.iter().map(|flag| Frame::Simple((*flag).to_owned())).collect();
-    let (category, kind) = match command.group {
-        "connection" => ("@connection", "@fast"),
-        "string" => ("@string", if command.flags.contains(&"write") { "@write" } else { "@read" }),
-        "generic" => ("@keyspace", if command.flags.contains(&"write") { "@write" } else { "@read" }),
-        "server" if command.flags.contains(&"write") => ("@keyspace", "@write"),
-        _ => ("@slow", "@connection"),
-    };
-    Frame::Array(vec![
-        text(command.name),
-        Frame::Integer(command.arity),
-        Frame::Set(flags),
-        Frame::Integer(command.keys.first),
-        Frame::Integer(command.keys.last),
-        Frame::Integer(command.keys.step),
-        Frame::Set(vec![Frame::Simple(category.to_owned()), Frame::Simple(kind.to_owned())]),
-        Frame::Array(Vec::new()),
-        Frame::Array(Vec::new()),
-        Frame::Array(Vec::new()),
-    ])
-}
-
-fn document(command: &'static Command) -> (Frame, Frame) {
-    let fields = [
-        ("summary", command.summary),
-        ("since", command.since),
-        ("group", command.group),
-        ("complexity", command.complexity),
-    ];
-    (text(command.name), Frame::Map(fields.iter().map(|(name, value)| (text(name), text(value))).collect()))
-}
-
-fn get_keys(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let count = call.args.len() - 2;
-    let Some(command) = find(call.arg(2)) else { return Err("ERR Invalid command specified".into()) };
-    let arity = command.arity.unsigned_abs() as usize;
-    if count < arity || (command.arity > 0 && count != arity) {
-        return Err("ERR Invalid number of arguments specified for command".into());
-    }
-    if command.keys.step == 0 {
-        return Err("ERR The command has no key arguments".into());
-    }
-    let last = if command.keys.last < 0 { count as i64 + command.keys.last } else { command.keys.last };
-    let keys = (command.keys.first..=last).step_by(command.keys.step as usize);
-    let frame = Frame::Array(keys.map(|i| Frame::Bulk(call.arg(2 + i as usize).to_vec())).collect());
-    call.reply().frame(&frame);
-    Ok(())
-}
-
-/// DBSIZE
-pub fn dbsize(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let keys = call.session.cache.len() as i64;
-    call.reply().integer(keys);
-    Ok(())
-}
-
-/// CONFIG GET pattern [pattern …]
-pub fn config(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let subcommand = call.arg(1);
-    if eq_ignore_case(subcommand, b"HELP") && call.args.len() == 2 {
-        let lines = ["CONFIG <subcommand> [<arg> ...]. Subcommands are:", "GET <pattern>", "HELP"];
-        let frame = Frame::Array(lines.iter().map(|line| Frame::Simple((*line).to_owned())).collect());
-        call.reply().frame(&frame);
-        return Ok(());
-    }
-    if !eq_ignore_case(subcommand, b"GET") {
-        return Err(unknown_subcommand("config", subcommand).into());
-    }
-    if call.args.len() < 3 {
-        return Err(wrong_arity("config|get").into());
-    }
-    let settings = settings(call.session);
-    let wanted =
-        |name: &str| call.args.iter().skip(2).any(|pattern| glob::matches_ignore_case(pattern, name.as_bytes()));
-    let pairs = settings.iter().filter(|(name, _)| wanted(name)).map(|(name, value)| (text(name), text(value)));
-    let frame = Frame::Map(pairs.collect());
-    call.reply().frame(&frame);
-    Ok(())
-}
-
-/// The settings that clients and tools ask for, by Redis's names.
-fn settings(session: &Session) -> Vec<(&'static str, String)> {
-    let metrics = &session.metrics;
-    let policy = match metrics.facts.policy {
-        FsyncPolicy::Always => "always",
-        FsyncPolicy::EverySec => "everysec",
-        FsyncPolicy::Never => "no",
-    };
-    let durable = if metrics.facts.in_memory { "no" } else { "yes" };
-    [
-        ("appendfsync", policy.to_owned()),
-        ("appendonly", durable.to_owned()),
-        ("databases", "1".to_owned()),
-        ("maxclients", metrics.facts.max_clients.to_string()),
-        ("maxmemory", metrics.facts.max_memory_bytes.to_string()),
-        ("maxmemory-policy", "noeviction".to_owned()),
-        ("port", metrics.facts.port.to_string()),
-        ("proto-max-bulk-len", metrics.facts.max_value_bytes.to_string()),
-        ("protected-mode", "yes".to_owned()),
-        ("save", String::new()),
-        ("timeout", "0".to_owned()),
-    ]
-    .to_vec()
+/// Whether a command is of a category, which is named without its `@`.
+#[must_use]
+pub fn is_of(command: &Command, category: &[u8]) -> bool {
+    let is = |known: &&str| eq_ignore_case(&known.as_bytes()[1..], category);
+    facts::of(command.name).categories.iter().any(is)
 }

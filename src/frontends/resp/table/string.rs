@@ -1,0 +1,273 @@
+//! The commands of the group `string`: about strings.
+//!
+//! Promise: sorted by name. Must never run anything.
+
+use crate::frontends::resp::command::{ALL_KEYS, Command, DEFAULT, EVERY_OTHER, ONE_KEY};
+use crate::frontends::resp::commands::{counter, multi, range, set, string};
+
+pub(super) static ROWS: &[Command] = &[
+    Command {
+        name: "append",
+        arity: 3,
+        flags: &["write", "denyoom", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "2.0.0",
+        complexity: "O(1). The amortized time complexity is O(1) assuming the appended value is small and the already present value is of any size, since the dynamic string library used by Redis will double the free space available on every reallocation.",
+        summary: "Appends to a value, making the key if it is not there; answers the new length.",
+        run: range::append,
+        ..DEFAULT
+    },
+    Command {
+        name: "decr",
+        arity: 2,
+        flags: &["write", "denyoom", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "1.0.0",
+        complexity: "O(1)",
+        summary: "Takes one off the number a key holds.",
+        run: counter::decr,
+        ..DEFAULT
+    },
+    Command {
+        name: "decrby",
+        arity: 3,
+        flags: &["write", "denyoom", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "1.0.0",
+        complexity: "O(1)",
+        summary: "Takes a number off the number a key holds.",
+        run: counter::decrby,
+        ..DEFAULT
+    },
+    Command {
+        name: "delex",
+        arity: -2,
+        flags: &["write", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "8.4.0",
+        complexity: "O(1), with a condition O(N) where N is the length of the value",
+        summary: "Deletes a key if its value is, or is not, the given one.",
+        run: set::delex,
+        ..DEFAULT
+    },
+    Command {
+        name: "get",
+        arity: 2,
+        flags: &["readonly", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "1.0.0",
+        complexity: "O(1)",
+        summary: "Answers the value of a key.",
+        run: string::get,
+        ..DEFAULT
+    },
+    Command {
+        name: "getdel",
+        arity: 2,
+        flags: &["write", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "6.2.0",
+        complexity: "O(1)",
+        summary: "Answers the value of a key and deletes it.",
+        run: string::getdel,
+        ..DEFAULT
+    },
+    Command {
+        name: "getex",
+        arity: -2,
+        flags: &["write", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "6.2.0",
+        complexity: "O(1)",
+        summary: "Answers the value of a key and changes when it expires.",
+        run: string::getex,
+        ..DEFAULT
+    },
+    Command {
+        name: "getrange",
+        arity: 4,
+        flags: &["readonly"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "2.4.0",
+        complexity: "O(N) where N is the length of the returned string. The complexity is ultimately determined by the returned length, but because creating a substring from an existing string is very cheap, it can be considered O(1) for small strings.",
+        summary: "Answers a part of a value.",
+        run: range::getrange,
+        ..DEFAULT
+    },
+    Command {
+        name: "getset",
+        arity: 3,
+        flags: &["write", "denyoom", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "1.0.0",
+        complexity: "O(1)",
+        summary: "Sets a key and answers the value it had.",
+        run: set::getset,
+        ..DEFAULT
+    },
+    Command {
+        name: "incr",
+        arity: 2,
+        flags: &["write", "denyoom", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "1.0.0",
+        complexity: "O(1)",
+        summary: "Adds one to the number a key holds.",
+        run: counter::incr,
+        ..DEFAULT
+    },
+    Command {
+        name: "incrby",
+        arity: 3,
+        flags: &["write", "denyoom", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "1.0.0",
+        complexity: "O(1)",
+        summary: "Adds a number to the number a key holds.",
+        run: counter::incrby,
+        ..DEFAULT
+    },
+    Command {
+        name: "incrbyfloat",
+        arity: 3,
+        flags: &["write", "denyoom", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "2.6.0",
+        complexity: "O(1)",
+        summary: "Adds a floating-point number to the number a key holds.",
+        run: counter::incrbyfloat,
+        ..DEFAULT
+    },
+    Command {
+        name: "mget",
+        arity: -2,
+        flags: &["readonly", "fast"],
+        keys: ALL_KEYS,
+        group: "string",
+        since: "1.0.0",
+        complexity: "O(N) where N is the number of keys to retrieve.",
+        summary: "Answers the values of several keys.",
+        run: multi::mget,
+        ..DEFAULT
+    },
+    Command {
+        name: "mset",
+        arity: -3,
+        flags: &["write", "denyoom"],
+        keys: EVERY_OTHER,
+        group: "string",
+        since: "1.0.1",
+        complexity: "O(N) where N is the number of keys to set.",
+        summary: "Sets several keys.",
+        run: multi::mset,
+        ..DEFAULT
+    },
+    Command {
+        name: "msetnx",
+        arity: -3,
+        flags: &["write", "denyoom"],
+        keys: EVERY_OTHER,
+        group: "string",
+        since: "1.0.1",
+        complexity: "O(N) where N is the number of keys to set.",
+        summary: "Sets several keys if none of them exists.",
+        run: multi::msetnx,
+        ..DEFAULT
+    },
+    Command {
+        name: "psetex",
+        arity: 4,
+        flags: &["write", "denyoom"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "2.6.0",
+        complexity: "O(1)",
+        summary: "Sets a key with an expiry in milliseconds.",
+        run: set::psetex,
+        ..DEFAULT
+    },
+    Command {
+        name: "set",
+        arity: -3,
+        flags: &["write", "denyoom"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "1.0.0",
+        complexity: "O(1)",
+        summary: "Sets a key, with expiry and condition, or answers the old value too.",
+        run: set::set,
+        ..DEFAULT
+    },
+    Command {
+        name: "setex",
+        arity: 4,
+        flags: &["write", "denyoom"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "2.0.0",
+        complexity: "O(1)",
+        summary: "Sets a key with an expiry in seconds.",
+        run: set::setex,
+        ..DEFAULT
+    },
+    Command {
+        name: "setnx",
+        arity: 3,
+        flags: &["write", "denyoom", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "1.0.0",
+        complexity: "O(1)",
+        summary: "Sets a key if it does not exist.",
+        run: set::setnx,
+        ..DEFAULT
+    },
+    Command {
+        name: "setrange",
+        arity: 4,
+        flags: &["write", "denyoom"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "2.2.0",
+        complexity: "O(1), not counting the time taken to copy the new string in place. Usually, this string is very small so the amortized complexity is O(1). Otherwise, complexity is O(M) with M being the length of the value argument.",
+        summary: "Overwrites a part of a value, padding it with zero bytes if it is shorter.",
+        run: range::setrange,
+        ..DEFAULT
+    },
+    Command {
+        name: "strlen",
+        arity: 2,
+        flags: &["readonly", "fast"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "2.2.0",
+        complexity: "O(1)",
+        summary: "Answers the length of a value.",
+        run: string::strlen,
+        ..DEFAULT
+    },
+    Command {
+        name: "substr",
+        arity: 4,
+        flags: &["readonly"],
+        keys: ONE_KEY,
+        group: "string",
+        since: "1.0.0",
+        complexity: "O(N) where N is the length of the returned string. The complexity is ultimately determined by the returned length, but because creating a substring from an existing string is very cheap, it can be considered O(1) for small strings.",
+        summary: "Answers a part of a value; the old name of GETRANGE.",
+        run: range::getrange,
+        ..DEFAULT
+    },
+];
