@@ -93,6 +93,12 @@ pub fn run(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
             command
         }
         Err(text) => {
+            if find(call.arg(0)).is_some_and(|command| command.name == "exec") {
+                call.client.transaction = None;
+                call.client.unwatch();
+                let why = text.strip_prefix("ERR ").unwrap_or(&text);
+                return Err(format!("EXECABORT Transaction discarded because of: {why}").into());
+            }
             if let Some(transaction) = &mut call.client.transaction {
                 transaction.broken = true;
             }

@@ -136,6 +136,10 @@ pub fn reset(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 pub fn select(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let given = call.arg(1);
     let name = match parse_i64(given) {
+        // Redis reads it as an int, and has a text of its own for what is none.
+        Some(number) if i32::try_from(number).is_err() => {
+            return Err("ERR value is out of range, value must between -2147483648 and 2147483647".into());
+        }
         Some(number) => u32::try_from(number).ok().filter(|number| *number < DATABASES).map(CacheName::numbered),
         None if given.contains(&b'/') => str::from_utf8(given).ok().and_then(CacheName::parse),
         None => return Err(error::NOT_AN_INTEGER.into()),
