@@ -11,8 +11,8 @@ use hearth::config::Config;
 use hearth::core::clock::{Clock, SystemClock};
 use hearth::core::log::disk::RealDisk;
 use hearth::frontends::resp::Resp;
-use hearth::{password, rt};
 use hearth::server::{Ended, Opening, ServerError};
+use hearth::{password, rt};
 
 /// The exit code after a second signal, and of anything unexpected.
 const UNEXPECTED: u8 = 1;

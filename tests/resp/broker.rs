@@ -2,7 +2,7 @@
 //!
 //! Promise: every broker is on a port of its own and gone when its value is dropped. Must never know a test.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -103,7 +103,8 @@ impl OpeningBroker {
         RUNTIME.call_once(|| rt::start(1).unwrap());
         let config = Config::parse_from([&["hearth", "--resp", "127.0.0.1:0"], arguments].concat());
         let drain_ms = config.drain * 1000;
-        let opening = rt::run(async move { Opening::listen(&config, Arc::new(Resp::default())).await }).unwrap();
+        let password = hearth::password::of(&config).unwrap();
+        let opening = rt::run(async move { Opening::listen(&config, Arc::new(Resp::new(password))).await }).unwrap();
         Self { opening, drain_ms }
     }
 
@@ -138,12 +139,21 @@ pub struct OwnProcess {
 impl OwnProcess {
     /// One that keeps everything in memory.
     pub fn start(arguments: &[&str]) -> Self {
+        Self::launch(arguments, Stdio::null())
+    }
+
+    /// The same, whose log lines are kept for [`OwnProcess::told`]: a pipe holds 64 KiB of them.
+    pub fn start_telling(arguments: &[&str]) -> Self {
+        Self::launch(arguments, Stdio::piped())
+    }
+
+    fn launch(arguments: &[&str], log: Stdio) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_hearth"))
             .args(["--memory", "--resp", "127.0.0.1:0"])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log)
             .spawn()
             .unwrap();
         let mut line = String::new();
@@ -151,6 +161,14 @@ impl OwnProcess {
         let (_, rest) = line.split_once("RESP on ").unwrap();
         let (address, _) = rest.split_once(',').unwrap();
         Self { address: address.parse().unwrap(), child }
+    }
+
+    /// Ends it, and gives its log lines.
+    pub fn told(&mut self) -> String {
+        let _ = self.child.kill();
+        let mut told = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        told
     }
 
     pub fn client(&self) -> Client {

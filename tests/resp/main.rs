@@ -1,7 +1,9 @@
 //! Redis's wire format, held over real sockets: the bytes of every reply, pipelines, and the bounds of a connection.
 //!
 //! Reading order: `broker` (starts one), `client` (a socket and replies as bytes), `script` (requests as text, replies
-//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `pipelines`, `limits`, `loading`.
+//! recorded from redis-server), `table` and `server_scripts` (the scripts), then the promises: `wire`, `pipelines`, `limits`, `loading`, `clients`, `describe`, `abuse`
+//! (which has an order of its own), `scripts` (Lua scripts that are known, beside redis-server), and `differential`, which
+//! asks redis-server and Hearth the same drawn questions.
 //!
 //! `HEARTH_RECORD=1 cargo test --test resp record` writes `recorded.txt` anew from `/usr/bin/redis-server`.
 
@@ -9,10 +11,20 @@
 
 mod broker;
 mod client;
+#[path = "../support/random.rs"]
+#[expect(dead_code, reason = "shared with other tests")]
+mod random;
+mod redis;
 mod script;
+mod server_scripts;
 mod table;
 
+mod abuse;
+mod clients;
+mod describe;
+mod differential;
 mod limits;
 mod loading;
 mod pipelines;
+mod scripts;
 mod wire;

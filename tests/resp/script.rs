@@ -8,10 +8,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
 
-use crate::broker::eventually;
 use crate::client::{Client, bulk, request};
+use crate::redis::Redis;
 
 /// Where the reply to compare with comes from.
 pub enum Expected {
@@ -148,7 +147,7 @@ pub fn record(scripts: &[Script], clean: impl Fn(&mut Client)) {
         let reply = converse(&mut Client::connect(redis.address), [script.sent.as_slice()], script.probed);
         let _ = write!(text, "\n[{}]\n", script.name);
         for (mark, bytes) in [('>', &script.sent), ('<', &reply)] {
-            if bytes.len() > LONG_BYTES {
+            if mark == '>' && bytes.len() > LONG_BYTES {
                 let _ = writeln!(text, "# {mark} {} bytes", bytes.len());
                 continue;
             }
@@ -187,30 +186,4 @@ fn unescaped(text: &str) -> Vec<u8> {
 fn what_is_escaped_is_read_back() {
     let all: Vec<u8> = (0..=255).collect();
     assert_eq!(unescaped(&all.escape_ascii().to_string()), all);
-}
-
-/// A redis-server that holds nothing and writes nothing.
-struct Redis {
-    child: Child,
-    address: std::net::SocketAddr,
-}
-
-impl Redis {
-    fn start() -> Self {
-        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let child = Command::new("/usr/bin/redis-server")
-            .args(["--port", &free.port().to_string(), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"])
-            .stdout(Stdio::null())
-            .spawn()
-            .unwrap();
-        eventually("redis-server listens", || std::net::TcpStream::connect(free).is_ok());
-        Self { child, address: free }
-    }
-}
-
-impl Drop for Redis {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }

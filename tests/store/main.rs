@@ -27,4 +27,5 @@ mod inspect;
 mod kill;
 mod overdue;
 mod power_cut;
+mod transactions;
 mod values;

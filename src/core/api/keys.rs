@@ -15,6 +15,11 @@ use crate::core::types::{Millis, ShardNo};
 const RANDOM_TRIES: usize = 4_096;
 
 impl Turn<'_> {
+    /// The numbers of the cache's shards, ascending.
+    pub fn numbers(&self) -> impl Iterator<Item = ShardNo> + use<> {
+        self.routes.numbers()
+    }
+
     /// Visits the live keys of one shard that begin with `prefix` and are greater than `after`, in their order, until
     /// `visit` breaks. Gives what the answer waits for.
     ///

@@ -294,7 +294,8 @@ impl Machine {
     }
 
     /// Bytes staged and not yet proposed.
-    pub(super) fn staged_bytes(&self) -> usize {
+    #[must_use]
+    pub fn staged_bytes(&self) -> usize {
         self.full_bytes + self.open.as_ref().map_or(0, BatchBuilder::len)
     }
 

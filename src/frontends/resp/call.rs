@@ -30,8 +30,8 @@ use crate::frontends::resp::shared::Shared;
 /// Why a command gave no reply of its own.
 #[derive(Debug)]
 pub enum CommandError {
-    /// The text of the error reply.
-    Text(String),
+    /// The text of the error reply. Bytes, because some show what was sent as it was sent.
+    Text(Vec<u8>),
     /// The same for a write that was refused: a transaction it is part of is refused with it.
     Refused(String),
     /// Run the command again when this is over.
@@ -72,12 +72,18 @@ pub struct Fetched {
 
 impl From<&str> for CommandError {
     fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+        Self::Text(text.as_bytes().to_vec())
     }
 }
 
 impl From<String> for CommandError {
     fn from(text: String) -> Self {
+        Self::Text(text.into_bytes())
+    }
+}
+
+impl From<Vec<u8>> for CommandError {
+    fn from(text: Vec<u8>) -> Self {
         Self::Text(text)
     }
 }
@@ -97,7 +103,7 @@ impl From<ReadError> for CommandError {
     fn from(fault: ReadError) -> Self {
         match fault {
             ReadError::Apart => Self::Refused(error::CROSS_SLOT.to_owned()),
-            fault => Self::Text(error::of_read(&fault)),
+            fault => Self::Text(error::of_read(&fault).into_bytes()),
         }
     }
 }

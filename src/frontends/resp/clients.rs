@@ -201,8 +201,7 @@ impl Seen {
 
     /// Redis's letters.
     fn flags(&self) -> String {
-        let letters =
-            [(self.queued.is_some(), 'x'), (self.closing, 'c'), (self.no_evict, 'e'), (self.no_touch, 'T')];
+        let letters = [(self.queued.is_some(), 'x'), (self.closing, 'c'), (self.no_evict, 'e'), (self.no_touch, 'T')];
         let flags: String = letters.into_iter().filter(|(is, _)| *is).map(|(_, letter)| letter).collect();
         if flags.is_empty() { "N".to_owned() } else { flags }
     }

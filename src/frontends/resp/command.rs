@@ -69,6 +69,13 @@ impl Command {
         self
     }
 
+    /// The command with keys.
+    #[must_use]
+    pub const fn finds(mut self, keys: Keys) -> Self {
+        self.keys = keys;
+        self
+    }
+
     /// What the second argument has to be for this subcommand.
     #[must_use]
     pub fn word(&self) -> &'static str {
@@ -92,18 +99,7 @@ pub fn run(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
             call.client.last = Some(command);
             command
         }
-        Err(text) => {
-            if find(call.arg(0)).is_some_and(|command| command.name == "exec") {
-                call.client.transaction = None;
-                call.client.unwatch();
-                let why = text.strip_prefix("ERR ").unwrap_or(&text);
-                return Err(format!("EXECABORT Transaction discarded because of: {why}").into());
-            }
-            if let Some(transaction) = &mut call.client.transaction {
-                transaction.broken = true;
-            }
-            return Err(text.into());
-        }
+        Err(text) => return Err(spoil(call, &text)),
     };
     if command.queued
         && let Some(transaction) = &mut call.client.transaction
@@ -119,20 +115,33 @@ pub fn run(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     (command.run)(call)
 }
 
-/// The command of a request that may be run or queued. The order of the checks is Redis's.
-fn admit(call: &Call<'_, '_>) -> Result<&'static Command, String> {
+/// An error about a request itself breaks the transaction that it was to be part of, or to end.
+fn spoil(call: &mut Call<'_, '_>, text: &[u8]) -> CommandError {
+    if call.is(0, "exec") {
+        call.client.end_transaction();
+        let told = text.strip_prefix(b"ERR ").unwrap_or(text);
+        return [b"EXECABORT Transaction discarded because of: ", told].concat().into();
+    }
+    if let Some(transaction) = &mut call.client.transaction {
+        transaction.broken = true;
+    }
+    text.to_vec().into()
+}
+
+/// The command of a request that may be run or queued; or the text of an error about it. The order of the checks is Redis's.
+fn admit(call: &Call<'_, '_>) -> Result<&'static Command, Vec<u8>> {
     let command = look_up(call.args)?;
     if !has_arity(command, call.args.len()) {
-        return Err(wrong_arity(command.name));
+        return Err(wrong_arity(command.name).into());
     }
     if !call.client.authenticated && !command.flags.contains(&"no_auth") {
-        return Err(error::NO_AUTH.to_owned());
+        return Err(error::NO_AUTH.into());
     }
     if call.args.any_oversize() {
-        return Err(error::TOO_LONG.to_owned());
+        return Err(error::TOO_LONG.into());
     }
     if call.session.metrics.is_loading() && !command.flags.contains(&"loading") {
-        return Err(error::LOADING.to_owned());
+        return Err(error::LOADING.into());
     }
     Ok(command)
 }
@@ -141,7 +150,7 @@ fn admit(call: &Call<'_, '_>) -> Result<&'static Command, String> {
 ///
 /// # Errors
 /// Redis's text when there is none.
-pub fn look_up(args: Args<'_>) -> Result<&'static Command, String> {
+pub fn look_up(args: Args<'_>) -> Result<&'static Command, Vec<u8>> {
     let command = find(args.get(0).unwrap_or_default()).ok_or_else(|| unknown(args))?;
     match args.get(1) {
         Some(word) if !command.subcommands.is_empty() => {
@@ -166,21 +175,36 @@ pub fn wrong_arity(name: &str) -> String {
 
 /// The text for a subcommand nobody knows.
 #[must_use]
-pub fn unknown_subcommand(command: &str, given: &[u8]) -> String {
-    let shown = String::from_utf8_lossy(&given[..given.len().min(128)]);
-    format!("ERR unknown subcommand '{shown}'. Try {} HELP.", command.to_ascii_uppercase())
+pub fn unknown_subcommand(command: &str, given: &[u8]) -> Vec<u8> {
+    let tail = format!("'. Try {} HELP.", command.to_ascii_uppercase());
+    [b"ERR unknown subcommand '", shown(given, SHOWN), tail.as_bytes()].concat()
+}
+
+/// Bytes that an error shows of what was sent.
+const SHOWN: usize = 128;
+
+/// What an error shows of a word: as in Redis, at most so many bytes, and none behind a NUL.
+#[must_use]
+pub fn shown(word: &[u8], most: usize) -> &[u8] {
+    let word = &word[..word.len().min(most)];
+    word.split(|byte| *byte == 0).next().unwrap_or_default()
+}
+
+/// A text around a word that was sent.
+#[must_use]
+pub fn around(before: &str, word: &[u8], behind: &str) -> CommandError {
+    [before.as_bytes(), shown(word, usize::MAX), behind.as_bytes()].concat().into()
 }
 
 /// Redis's text: the name, cut at 128 bytes, and arguments until 128 bytes of them are shown.
-fn unknown(args: Args<'_>) -> String {
-    const SHOWN: usize = 128;
-    let cut = |bytes: &[u8], most: usize| String::from_utf8_lossy(&bytes[..bytes.len().min(most)]).into_owned();
-    let mut shown = String::new();
+fn unknown(args: Args<'_>) -> Vec<u8> {
+    let mut arguments = Vec::new();
     for arg in args.iter().skip(1) {
-        if shown.len() >= SHOWN {
+        if arguments.len() >= SHOWN {
             break;
         }
-        shown.push_str(&format!("'{}' ", cut(arg, SHOWN - shown.len())));
+        arguments = [&arguments[..], b"'", shown(arg, SHOWN - arguments.len()), b"' "].concat();
     }
-    format!("ERR unknown command '{}', with args beginning with: {shown}", cut(args.get(0).unwrap_or_default(), SHOWN))
+    let name = shown(args.get(0).unwrap_or_default(), SHOWN);
+    [b"ERR unknown command '", name, b"', with args beginning with: ", &arguments].concat()
 }

@@ -233,9 +233,13 @@ impl Connection<'_> {
         };
         match command::run(&mut call) {
             Ok(()) => {}
-            Err(CommandError::Text(text) | CommandError::Refused(text)) => {
+            Err(CommandError::Text(text)) => {
                 self.replies.restart();
                 self.replies.error(protocol, &text);
+            }
+            Err(CommandError::Refused(text)) => {
+                self.replies.restart();
+                self.replies.error(protocol, text);
             }
             Err(CommandError::Wait(wait)) => {
                 self.replies.take_back();

@@ -21,7 +21,10 @@ pub const SYNTAX: &str = "ERR syntax error";
 /// Redis's text for a write that would need more than `maxmemory`. Clients look for its beginning, and some for all of it.
 pub const OVER_THE_BOUND: &str = "OOM command not allowed when used memory > 'maxmemory'.";
 pub const NOT_A_FLOAT: &str = "ERR value is not a valid float";
+/// For a number that has to fit 32 bits and is longer.
+pub const NOT_AN_INT: &str = "ERR value is out of range, value must between -2147483648 and 2147483647";
 pub const NOT_AN_INTEGER: &str = "ERR value is not an integer or out of range";
+pub const DB_OUT_OF_RANGE: &str = "ERR DB index is out of range";
 
 /// The text for a transaction whose reply would repeat too much of what it wrote itself.
 #[must_use]

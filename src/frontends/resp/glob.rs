@@ -2,9 +2,40 @@
 //!
 //! Promise: never recurses, never takes more than pattern times text steps. Must never know what is matched.
 
+/// Whether `pattern` matches all of `text`.
+#[must_use]
+pub fn matches(pattern: &[u8], text: &[u8]) -> bool {
+    matches_by(pattern, text, |byte| byte)
+}
+
 /// Whether `pattern` matches all of `text`, ASCII case ignored.
 #[must_use]
 pub fn matches_ignore_case(pattern: &[u8], text: &[u8]) -> bool {
+    matches_by(pattern, text, |byte| byte.to_ascii_lowercase())
+}
+
+/// What every text that `pattern` matches begins with.
+#[must_use]
+pub fn literal_prefix(pattern: &[u8]) -> Vec<u8> {
+    let mut prefix = Vec::new();
+    let mut rest = pattern;
+    loop {
+        rest = match rest {
+            [] | [b'*' | b'?' | b'[', ..] => return prefix,
+            [b'\\', escaped, rest @ ..] => {
+                prefix.push(*escaped);
+                rest
+            }
+            [literal, rest @ ..] => {
+                prefix.push(*literal);
+                rest
+            }
+        };
+    }
+}
+
+/// `fold` makes bytes the same that are to match each other.
+fn matches_by(pattern: &[u8], text: &[u8], fold: fn(u8) -> u8) -> bool {
     let (mut p, mut t) = (0, 0);
     // After a star: where the pattern goes on, and how much of the text the star has taken.
     let mut star: Option<(usize, usize)> = None;
@@ -12,7 +43,7 @@ pub fn matches_ignore_case(pattern: &[u8], text: &[u8]) -> bool {
         if pattern.get(p) == Some(&b'*') {
             star = Some((p + 1, t));
             p += 1;
-        } else if let Some(next) = one(pattern, p, text[t]) {
+        } else if let Some(next) = one(pattern, p, text[t], fold) {
             p = next;
             t += 1;
         } else if let Some((after, taken)) = star {
@@ -26,33 +57,33 @@ pub fn matches_ignore_case(pattern: &[u8], text: &[u8]) -> bool {
 }
 
 /// Where the pattern goes on when its element at `p` matches `byte`.
-fn one(pattern: &[u8], p: usize, byte: u8) -> Option<usize> {
-    let same = |a: u8, b: u8| a.eq_ignore_ascii_case(&b);
+fn one(pattern: &[u8], p: usize, byte: u8, fold: fn(u8) -> u8) -> Option<usize> {
+    let same = |a: u8, b: u8| fold(a) == fold(b);
     match *pattern.get(p)? {
         b'?' => Some(p + 1),
-        b'[' => class(pattern, p + 1, byte),
+        b'[' => class(pattern, p + 1, byte, fold),
         b'\\' if p + 1 < pattern.len() => same(pattern[p + 1], byte).then_some(p + 2),
         literal => same(literal, byte).then_some(p + 1),
     }
 }
 
 /// A class begins at `p`, after the bracket; one without its end runs to the end of the pattern, as in Redis.
-fn class(pattern: &[u8], mut p: usize, byte: u8) -> Option<usize> {
-    let byte = byte.to_ascii_lowercase();
+fn class(pattern: &[u8], mut p: usize, byte: u8, fold: fn(u8) -> u8) -> Option<usize> {
+    let byte = fold(byte);
     let negated = pattern.get(p) == Some(&b'^');
     p += usize::from(negated);
     let mut matched = false;
     while p < pattern.len() && pattern[p] != b']' {
         if pattern[p] == b'\\' && p + 1 < pattern.len() {
             p += 1;
-            matched |= pattern[p].to_ascii_lowercase() == byte;
+            matched |= fold(pattern[p]) == byte;
             p += 1;
         } else if p + 2 < pattern.len() && pattern[p + 1] == b'-' {
-            let (a, b) = (pattern[p].to_ascii_lowercase(), pattern[p + 2].to_ascii_lowercase());
+            let (a, b) = (fold(pattern[p]), fold(pattern[p + 2]));
             matched |= (a.min(b)..=a.max(b)).contains(&byte);
             p += 3;
         } else {
-            matched |= pattern[p].to_ascii_lowercase() == byte;
+            matched |= fold(pattern[p]) == byte;
             p += 1;
         }
     }
@@ -92,5 +123,29 @@ mod tests {
     fn many_stars_do_not_take_exponential_time() {
         let pattern = "a*".repeat(30) + "b";
         assert!(!matches_ignore_case(pattern.as_bytes(), "a".repeat(5000).as_bytes()));
+    }
+
+    #[test]
+    fn case_counts_unless_it_is_ignored() {
+        for (pattern, text) in [("k", "K"), ("[k]", "K"), ("[a-z]", "K"), ("\\k", "K")] {
+            assert!(!matches(pattern.as_bytes(), text.as_bytes()), "{pattern} {text}");
+            assert!(matches(pattern.as_bytes(), text.to_lowercase().as_bytes()), "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn every_match_begins_with_the_literal_prefix() {
+        for (pattern, prefix) in [
+            ("", ""),
+            ("user:*", "user:"),
+            ("user:1", "user:1"),
+            ("a?c", "a"),
+            ("a[b]", "a"),
+            ("*x", ""),
+            ("a\\*b*", "a*b"),
+            ("a\\", "a\\"),
+        ] {
+            assert_eq!(literal_prefix(pattern.as_bytes()), prefix.as_bytes(), "{pattern}");
+        }
     }
 }

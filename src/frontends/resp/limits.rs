@@ -33,6 +33,24 @@ pub const OUTPUT_HIGH_WATER_BYTES: usize = 1024 * 1024;
 /// Longest value, in bytes, that is read into a reply which has to wait for a flush; a longer one is read afterwards.
 pub const HELD_VALUE_BYTES: usize = 16 * 1024;
 
+/// Most bytes of names that KEYS answers; whoever has more keys asks for them piece by piece, with SCAN.
+pub const MAX_KEYS_REPLY_BYTES: usize = 128 * 1024 * 1024;
+
+/// Most keys that one SCAN looks at, whatever its COUNT: an index is not locked for longer than that takes.
+pub const MAX_SCANNED_KEYS: usize = 65_536;
+
+/// Bytes of names after which the answer to a SCAN ends, whatever its COUNT.
+pub const SCAN_REPLY_BYTES: usize = 1024 * 1024;
+
+/// Cursors of SCAN that are remembered, of all connections together.
+pub const CURSORS: usize = 65_536;
+
+/// Bytes of keys in the cursors that are remembered.
+pub const CURSOR_BYTES: usize = 16 * 1024 * 1024;
+
+/// How long a cursor is remembered, in microseconds.
+pub const CURSOR_LIFE_MICROS: u64 = 600 * 1_000_000;
+
 /// Longest record, in bytes, that is read into memory to be sent; a longer one is sent in pieces.
 pub const STREAMED_VALUE_BYTES: usize = 256 * 1024;
 

@@ -1,7 +1,7 @@
 //! RESP, the protocol of Redis clients.
 //!
 //! Reading order: `connection` (one client's conversation), `input` and `scan` (bytes to requests), `command` and
-//! `table/` (which commands there are), `call` (one being run), `commands/` (what each does), `transaction`, `value`, `replies`, `outlet` and `encode` (answers to bytes), `error` (the core's errors in
+//! `table/` (which commands there are), `call` (one being run), `commands/` (what each does), `scripts/` (scripts that are known), `transaction`, `value`, `replies`, `outlet` and `encode` (answers to bytes), `error` (the core's errors in
 //! Redis's words). `limits` has every bound.
 //!
 //! Promise: nothing a client sends makes it panic, recurse, loop, or allocate more than was really sent.
@@ -27,7 +27,9 @@ pub mod client;
 pub mod clients;
 pub mod command;
 pub mod commands;
+pub mod cursors;
 pub mod password;
+pub mod scripts;
 pub mod shared;
 pub mod slowlog;
 pub mod table;
@@ -59,7 +61,7 @@ impl Resp {
     /// One whose clients have to give this password, if there is one.
     #[must_use]
     pub fn new(password: Option<Password>) -> Self {
-        Self { shared: Arc::new(Shared { password, ..Shared::default() }) }
+        Self { shared: Arc::new(Shared::with_password(password)) }
     }
 }
 

@@ -132,6 +132,12 @@ impl Replies {
         self.errors = mark.errors;
     }
 
+    /// Puts `bytes` in at `mark`: the header of a list whose length was not known before. No value that is read late may
+    /// stand behind it.
+    pub fn insert(&mut self, mark: Mark, bytes: &[u8]) {
+        self.out.splice(mark.bytes..mark.bytes, bytes.iter().copied());
+    }
+
     /// Begins the reply to the next request.
     pub fn begin(&mut self) {
         self.begun = self.out.len();
@@ -158,7 +164,7 @@ impl Replies {
     }
 
     /// Writes an error as the reply, or as a part of it.
-    pub fn error(&mut self, protocol: Protocol, text: &str) {
+    pub fn error(&mut self, protocol: Protocol, text: impl AsRef<[u8]>) {
         self.errors += 1;
         self.writer(protocol).error(text);
     }

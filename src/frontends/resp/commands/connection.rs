@@ -5,7 +5,7 @@
 use crate::core::types::CacheName;
 use crate::frontends::resp::args::{eq_ignore_case, parse_i64};
 use crate::frontends::resp::call::{Call, CommandError};
-use crate::frontends::resp::command::wrong_arity;
+use crate::frontends::resp::command::{shown, wrong_arity};
 use crate::frontends::resp::commands::client::valid_name;
 use crate::frontends::resp::encode::{Frame, Protocol};
 use crate::frontends::resp::error;
@@ -53,7 +53,7 @@ pub fn hello(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
             _ => return Err("NOPROTO unsupported protocol version".into()),
         };
     }
-    let (mut name, mut login) = (None, None);
+    let mut login = None;
     let mut i = 2;
     while i < call.args.len() {
         let (option, left) = (call.arg(i), call.args.len() - i - 1);
@@ -61,10 +61,11 @@ pub fn hello(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
             login = Some((call.arg(i + 1), call.arg(i + 2)));
             i += 3;
         } else if eq_ignore_case(option, b"SETNAME") && left >= 1 {
-            name = Some(valid_name(call.arg(i + 1))?);
+            // As in Redis at once, even if a later option is wrong.
+            call.client.name = valid_name(call.arg(i + 1))?;
             i += 2;
         } else {
-            return Err(format!("ERR Syntax error in HELLO option '{}'", String::from_utf8_lossy(option)).into());
+            return Err([b"ERR Syntax error in HELLO option '", shown(option, usize::MAX), b"'"].concat().into());
         }
     }
     if let Some((user, password)) = login {
@@ -74,9 +75,6 @@ pub fn hello(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
         return Err(HELLO_WITHOUT_AUTH.into());
     }
     call.client.protocol = protocol;
-    if let Some(name) = name {
-        call.client.name = name;
-    }
     let text = |text: &str| Frame::Bulk(text.as_bytes().to_vec());
     let frame = Frame::Map(vec![
         (text("server"), text("redis")),
@@ -136,15 +134,12 @@ pub fn reset(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 pub fn select(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let given = call.arg(1);
     let name = match parse_i64(given) {
-        // Redis reads it as an int, and has a text of its own for what is none.
-        Some(number) if i32::try_from(number).is_err() => {
-            return Err("ERR value is out of range, value must between -2147483648 and 2147483647".into());
-        }
+        Some(number) if i32::try_from(number).is_err() => return Err(error::NOT_AN_INT.into()),
         Some(number) => u32::try_from(number).ok().filter(|number| *number < DATABASES).map(CacheName::numbered),
         None if given.contains(&b'/') => str::from_utf8(given).ok().and_then(CacheName::parse),
         None => return Err(error::NOT_AN_INTEGER.into()),
     };
-    let cache = name.and_then(|name| call.session.caches.get(&name)).ok_or("ERR DB index is out of range")?;
+    let cache = name.and_then(|name| call.session.caches.get(&name)).ok_or(error::DB_OUT_OF_RANGE)?;
     call.turn.select(cache.name());
     call.client.cache = cache;
     call.reply().ok();

@@ -71,8 +71,57 @@ pub fn incrbyfloat(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// A number as Redis reads one: no blanks around it, and not "not a number".
+/// A number as Redis reads one, in decimal or hexadecimal: no blanks around it, not "not a number", and infinite only if
+/// it says so.
 fn parse_float(text: &[u8]) -> Option<f64> {
     let text = str::from_utf8(text).ok()?;
-    text.parse().ok().filter(|number: &f64| !number.is_nan())
+    let number: f64 = hexadecimal(text).or_else(|| text.parse().ok())?;
+    let says_infinite = text.contains(['n', 'N']);
+    (number.is_finite() || (number.is_infinite() && says_infinite)).then_some(number)
+}
+
+/// The number of a text like `-0x1.8p3`, as C reads it.
+fn hexadecimal(text: &str) -> Option<f64> {
+    let (sign, digits) = match text.strip_prefix('-') {
+        Some(digits) => (-1.0, digits),
+        None => (1.0, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;
+    let (digits, power) = digits.split_once(['p', 'P']).unwrap_or((digits, "0"));
+    let power: i32 = power.parse().ok()?;
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let read = |number: f64, digit: char| Some(number * 16.0 + f64::from(digit.to_digit(16)?));
+    let number = whole.chars().chain(fraction.chars()).try_fold(0.0, read)?;
+    let places = i32::try_from(fraction.len()).ok()?.checked_mul(4)?;
+    Some(sign * number * 2.0_f64.powi(power.checked_sub(places)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_are_read_as_redis_reads_them() {
+        for (text, number) in [
+            ("3.5", 3.5),
+            (".5", 0.5),
+            ("5.", 5.0),
+            ("+1e2", 100.0),
+            ("0x10", 16.0),
+            ("-0X1.8p3", -12.0),
+            ("0x.8", 0.5),
+            ("0xAp-1", 5.0),
+            ("inf", f64::INFINITY),
+            ("-Infinity", f64::NEG_INFINITY),
+        ] {
+            assert_eq!(parse_float(text.as_bytes()), Some(number), "{text}");
+        }
+        for text in ["", " 1", "1 ", "abc", "nan", "1e400", "-1e400", "0x", "0x.", "0x1p", "0xg", "1\0", "0x1p1.5", "."]
+        {
+            assert_eq!(parse_float(text.as_bytes()), None, "{text}");
+        }
+    }
 }

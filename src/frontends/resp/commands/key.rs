@@ -1,4 +1,4 @@
-//! Whether keys are there, and their removal: EXISTS, TOUCH, DEL, UNLINK.
+//! Whether keys are there, what they hold, and their removal: EXISTS, TOUCH, TYPE, DEL, UNLINK.
 //!
 //! Promise: a key named twice is deleted once and counted twice by EXISTS, as in Redis. Must never know a socket.
 
@@ -23,5 +23,13 @@ pub fn exists(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
         call.replies.hold(hold);
     }
     call.reply().integer(count);
+    Ok(())
+}
+
+/// TYPE key
+pub fn type_of(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let value = call.look(call.arg(1))?;
+    call.count_look(value.is_some());
+    call.reply().simple(if value.is_some() { "string" } else { "none" });
     Ok(())
 }

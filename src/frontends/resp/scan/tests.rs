@@ -2,7 +2,11 @@
 
 use super::*;
 
+mod mutations;
 mod properties;
+mod reference;
+mod rules;
+mod trial;
 
 /// What the caller of a scanner does, written down as one line per answer; `|` stands between arguments.
 struct Client {

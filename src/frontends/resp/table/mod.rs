@@ -11,6 +11,7 @@ mod connection;
 pub mod facts;
 mod generic;
 mod hearth;
+mod scripting;
 mod server;
 mod string;
 mod subcommands;
@@ -26,7 +27,16 @@ use crate::frontends::resp::command::Command;
 const LONGEST_NAME: usize = 16;
 
 static ALL: LazyLock<Vec<&'static Command>> = LazyLock::new(|| {
-    let groups = [cluster::ROWS, connection::ROWS, generic::ROWS, hearth::ROWS, server::ROWS, string::ROWS, transactions::ROWS];
+    let groups = [
+        cluster::ROWS,
+        connection::ROWS,
+        generic::ROWS,
+        hearth::ROWS,
+        scripting::ROWS,
+        server::ROWS,
+        string::ROWS,
+        transactions::ROWS,
+    ];
     let mut all: Vec<&Command> = groups.into_iter().flatten().collect();
     all.sort_by_key(|command| command.name);
     all

@@ -5,7 +5,7 @@
 //! Promise: sorted by name. Must never run anything.
 
 use crate::frontends::resp::command::{Command, DEFAULT};
-use crate::frontends::resp::commands::{command, flush, info, server};
+use crate::frontends::resp::commands::{command, flush, info, scan, server};
 use crate::frontends::resp::table::subcommands;
 
 pub(super) static ROWS: &[Command] = &[
@@ -51,7 +51,7 @@ pub(super) static ROWS: &[Command] = &[
         since: "1.0.0",
         complexity: "O(1)",
         summary: "Answers how many keys there are.",
-        run: server::dbsize,
+        run: scan::dbsize,
         ..DEFAULT
     },
     Command {
@@ -129,6 +129,17 @@ pub(super) static ROWS: &[Command] = &[
         complexity: "O(1)",
         summary: "Shows the version.",
         run: server::lolwut,
+        ..DEFAULT
+    },
+    Command {
+        name: "memory",
+        arity: -2,
+        flags: &[],
+        group: "server",
+        since: "4.0.0",
+        complexity: "Depends on subcommand.",
+        summary: "USAGE of a key, and what tools ask for.",
+        subcommands: subcommands::MEMORY,
         ..DEFAULT
     },
     Command {

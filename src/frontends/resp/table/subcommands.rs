@@ -2,8 +2,8 @@
 //!
 //! Promise: sorted by name within a container; each has a HELP, which tells them. Must never run anything.
 
-use crate::frontends::resp::command::{Command, DEFAULT, Run};
-use crate::frontends::resp::commands::{client, command, config, help, server, slowlog};
+use crate::frontends::resp::command::{Command, DEFAULT, Keys, Run};
+use crate::frontends::resp::commands::{client, command, config, help, object, script, server, slowlog};
 
 /// The flags of most of them.
 const PLAIN: &[&str] = &["loading", "stale"];
@@ -16,6 +16,10 @@ const OF_PARAMETERS: &str = "O(N) when N is the number of configuration paramete
 const OF_NAMES: &str = "O(N) where N is the number of commands to look up";
 const OF_ARGUMENTS: &str = "O(N) where N is the number of arguments to the command";
 const OF_USERS: &str = "O(N). Where N is the number of configured users.";
+
+const ALLOCATED: &str = "Depends on how much memory is allocated, could be slow";
+/// The key stands behind the subcommand.
+const SECOND: Keys = Keys { first: 2, last: 2, step: 1 };
 
 const fn sub(
     name: &'static str,
@@ -61,8 +65,7 @@ pub(super) static CLIENT: &[Command] = &[
 pub(super) static COMMAND: &[Command] = &[
     sub("command|count", 2, PLAIN, "2.8.13", "Answers how many commands there are.", command::count),
     sub("command|docs", -2, PLAIN, "7.0.0", "Tells about commands, for people.", command::docs).costs(OF_NAMES),
-    sub("command|getkeys", -4, PLAIN, "2.8.13", "Answers the keys of a request.", command::getkeys)
-        .costs(OF_ARGUMENTS),
+    sub("command|getkeys", -4, PLAIN, "2.8.13", "Answers the keys of a request.", command::getkeys).costs(OF_ARGUMENTS),
     sub(
         "command|getkeysandflags",
         -4,
@@ -102,10 +105,44 @@ pub(super) static LATENCY: &[Command] = &[
     sub("latency|reset", -2, ADMIN, "2.8.13", "Answers how many events were reset: none.", server::latency_reset),
 ];
 
+/// What OBJECT and MEMORY are asked for, they look up themselves.
+pub(super) static MEMORY: &[Command] = &[
+    sub("memory|doctor", 2, &[], "4.0.0", "Tells that nothing is examined.", object::memory),
+    sub("memory|help", 2, PLAIN, "4.0.0", "Tells the subcommands.", object::memory),
+    sub("memory|malloc-stats", 2, &[], "4.0.0", "Tells that the allocator has no report.", object::memory)
+        .costs(ALLOCATED),
+    sub("memory|purge", 2, &[], "4.0.0", "Accepted: the allocator keeps nothing back.", object::memory)
+        .costs(ALLOCATED),
+    sub("memory|stats", 2, &[], "4.0.0", "Tells what memory is used for.", object::memory),
+    sub("memory|usage", -3, &["readonly"], "4.0.0", "Answers about what a key takes in memory.", object::memory)
+        .finds(SECOND)
+        .costs("O(N) where N is the number of samples."),
+];
+
 pub(super) static MODULE: &[Command] = &[
     help_of("module|help", "5.0.0"),
     sub("module|list", 2, &["admin", "noscript"], "4.0.0", "Answers the modules: none.", server::module_list)
         .costs("O(N) where N is the number of loaded modules."),
+];
+
+pub(super) static OBJECT: &[Command] = &[
+    sub("object|encoding", 3, &["readonly"], "2.2.3", "Answers how Redis would keep the value.", object::object)
+        .finds(SECOND),
+    sub("object|freq", 3, &["readonly"], "4.0.0", "An error: uses are not counted.", object::object).finds(SECOND),
+    sub("object|help", 2, PLAIN, "6.2.0", "Tells the subcommands.", object::object),
+    sub("object|idletime", 3, &["readonly"], "2.2.3", "Answers 0: uses are not recorded.", object::object)
+        .finds(SECOND),
+    sub("object|refcount", 3, &["readonly"], "2.2.3", "Answers what Redis would.", object::object).finds(SECOND),
+];
+
+pub(super) static SCRIPT: &[Command] = &[
+    sub("script|exists", -3, &["noscript"], "2.6.0", "Tells which scripts are known.", script::script)
+        .costs("O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation)."),
+    sub("script|flush", -2, &["noscript"], "2.6.0", "Accepted: what is known stays known.", script::script)
+        .costs("O(N) with N being the number of scripts in cache"),
+    sub("script|help", 2, PLAIN, "5.0.0", "Tells the subcommands.", script::script),
+    sub("script|load", 3, &["noscript", "stale"], "2.6.0", "Answers the SHA1 of a known script.", script::script)
+        .costs("O(N) with N being the length in bytes of the script body."),
 ];
 
 pub(super) static SLOWLOG: &[Command] = &[

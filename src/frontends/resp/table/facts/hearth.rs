@@ -36,7 +36,13 @@ pub(super) static FACTS: &[Facts] = &[
         specs: &[at(1, &["RO", "access"])],
         arguments: &[key("key", 0)],
     },
-    Facts { name: "hearth.info", categories: &["@slow"], tips: &["nondeterministic_output"], specs: &[], arguments: &[] },
+    Facts {
+        name: "hearth.info",
+        categories: &["@slow"],
+        tips: &["nondeterministic_output"],
+        specs: &[],
+        arguments: &[],
+    },
     Facts {
         name: "hearth.set",
         categories: &["@write", "@string", "@slow"],

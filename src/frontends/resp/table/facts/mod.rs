@@ -263,14 +263,14 @@ mod tests {
 
     #[test]
     fn an_argument_is_written_as_in_help() {
-        let arguments = [
+        const ARGUMENTS: &[Argument] = &[
             key("key", 0),
             one_of("condition", &[flag("nx", "NX"), integer("seconds").token("EX")]).optional(),
             block("pair", &[string("name"), string("value")]).multiple(),
             one_of("on", &[flag("on", "ON"), flag("off", "OFF")]),
             integer("id").token("ID").multiple().optional(),
         ];
-        let written: Vec<String> = arguments.iter().map(Argument::written).collect();
+        let written: Vec<String> = ARGUMENTS.iter().map(Argument::written).collect();
         assert_eq!(
             written,
             [
