@@ -104,7 +104,10 @@ fn each_door_is_named_in_one_place_only() {
         places("src", &["async_std", "smol::", "async_global_executor", "async_signal"], &["src/rt.rs", "src/rt/"]),
         NOTHING
     );
-    assert_eq!(places("src", &["std::fs"], &["src/core/log/disk/real.rs", "src/memory.rs", "src/password.rs"]), NOTHING);
+    assert_eq!(
+        places("src", &["std::fs"], &["src/core/log/disk/real.rs", "src/memory.rs", "src/password.rs"]),
+        NOTHING
+    );
     assert_eq!(places("src", &["Instant::now", "SystemTime::now"], &["src/core/clock.rs"]), NOTHING);
     assert_eq!(places("src", &["getrandom::"], &["src/core/entropy.rs"]), NOTHING);
     assert_eq!(places("src", &["epoll"], &["src/rt/reactor.rs"]), NOTHING);
@@ -243,7 +246,10 @@ fn the_readme_has_every_command_flag_and_exit_code() {
 #[test]
 fn the_readmes_limits_are_the_codes() {
     use hearth::core::limits::{DEFAULT_MAX_VALUE_BYTES, HIGHEST_MAX_VALUE_BYTES, MAX_KEY_BYTES, SEGMENT_BYTES};
-    use hearth::frontends::resp::limits::{MAX_ARGUMENTS, MAX_BULK_BYTES, MAX_REQUEST_BYTES, OUTPUT_HIGH_WATER_BYTES};
+    use hearth::frontends::resp::limits::{
+        CURSORS, MAX_ARGUMENTS, MAX_BULK_BYTES, MAX_KEYS_REPLY_BYTES, MAX_REQUEST_BYTES, MAX_SCANNED_KEYS,
+        OUTPUT_HIGH_WATER_BYTES,
+    };
     let readme = text(&root().join("README.md"));
     let kib = |bytes: usize| format!("{} KiB", bytes / 1024);
     let mib = |bytes: usize| format!("{} MiB", bytes / 1024 / 1024);
@@ -253,6 +259,9 @@ fn the_readmes_limits_are_the_codes() {
         ("Value, highest", mib(HIGHEST_MAX_VALUE_BYTES)),
         ("Arguments of a request", MAX_ARGUMENTS.to_string()),
         ("Request", mib(MAX_REQUEST_BYTES)),
+        ("Names that one `KEYS` answers", mib(MAX_KEYS_REPLY_BYTES)),
+        ("Cursors of `SCAN` that are remembered", CURSORS.to_string()),
+        ("Keys that one `SCAN` looks at", MAX_SCANNED_KEYS.to_string()),
         ("Bulk that is read and dropped", mib(MAX_BULK_BYTES)),
         ("Replies waiting for a slow reader", mib(OUTPUT_HIGH_WATER_BYTES)),
         ("Segment file", mib(SEGMENT_BYTES as usize)),
@@ -263,10 +272,25 @@ fn the_readmes_limits_are_the_codes() {
 }
 
 #[test]
+fn every_file_of_the_scanners_corpus_is_used() {
+    let used = text(&root().join("src/frontends/resp/scan/tests/mutations.rs"));
+    for entry in std::fs::read_dir(root().join("tests/fixtures/resp-corpus")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(used.contains(&format!("\"{name}\"")), "mutations.rs does not begin with {name}");
+    }
+}
+
+#[test]
 fn documents_name_only_files_that_exist() {
-    for document in
-        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "docs/formats.md", "docs/resp.md", "docs/testing.md"]
-    {
+    for document in [
+        "README.md",
+        "ARCHITECTURE.md",
+        "CONTRIBUTING.md",
+        "docs/formats.md",
+        "docs/resp.md",
+        "docs/scripts.md",
+        "docs/testing.md",
+    ] {
         let text = text(&root().join(document));
         for quoted in text.split('`').skip(1).step_by(2) {
             let looks_like_a_path = quoted.contains('/')

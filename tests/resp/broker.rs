@@ -38,10 +38,25 @@ impl TestBroker {
 
     /// One that flushes each batch to a directory of its own.
     pub fn durable() -> Self {
+        Self::durable_with(&[])
+    }
+
+    /// The same with further flags.
+    pub fn durable_with(arguments: &[&str]) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let data = std::env::temp_dir().join(format!("hearth-test-resp-{}-{number}", std::process::id()));
-        Self::start(&["--data-dir", data.to_str().unwrap(), "--fsync", "always"], Some(data.clone()))
+        let durable = ["--data-dir", data.to_str().unwrap(), "--fsync", "always"];
+        Self::start(&[&durable, arguments].concat(), Some(data.clone()))
+    }
+
+    /// Stops it, and starts another one in its directory with these flags.
+    pub fn restarted(mut self, arguments: &[&str]) -> Self {
+        self.stop();
+        self.ended().unwrap();
+        let data = self.data.take().unwrap();
+        let durable = ["--data-dir", data.to_str().unwrap(), "--fsync", "always"];
+        Self::start(&[&durable, arguments].concat(), Some(data.clone()))
     }
 
     fn start(arguments: &[&str], data: Option<PathBuf>) -> Self {

@@ -1,11 +1,11 @@
 //! Redis's wire format, held over real sockets: the bytes of every reply, pipelines, and the bounds of a connection.
 //!
 //! Reading order: `broker` (starts one), `client` (a socket and replies as bytes), `script` (requests as text, replies
-//! recorded from redis-server), `table` and `server_scripts` (the scripts), then the promises: `wire`, `pipelines`, `limits`, `loading`, `clients`, `describe`, `abuse`
-//! (which has an order of its own), `scripts` (Lua scripts that are known, beside redis-server), and `differential`, which
-//! asks redis-server and Hearth the same drawn questions.
+//! recorded from redis-server), `table` (the scripts), then the promises: `wire`, `describe`, `pipelines`, `keys`, `floats`,
+//! `limits`, `loading`, `clients`, `abuse` (which has an order of its own), `scripts` (Lua scripts that are known, beside
+//! redis-server), and `differential`, which asks redis-server and Hearth the same drawn questions.
 //!
-//! `HEARTH_RECORD=1 cargo test --test resp record` writes `recorded.txt` anew from `/usr/bin/redis-server`.
+//! `HEARTH_RECORD=1 cargo test --test resp record` writes `recorded.txt` and `floats.txt` anew from `/usr/bin/redis-server`.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
@@ -16,15 +16,18 @@ mod client;
 mod random;
 mod redis;
 mod script;
-mod server_scripts;
 mod table;
 
 mod abuse;
 mod clients;
+mod databases;
 mod describe;
 mod differential;
+mod floats;
+mod keys;
 mod limits;
 mod loading;
 mod pipelines;
 mod scripts;
+mod transactions;
 mod wire;

@@ -3,6 +3,10 @@
 //! Promise: no two have one name; what differs from Redis says why. When you add a command, also add its scripts here
 //! and record them.
 
+mod keys;
+mod server;
+mod strings;
+
 use crate::client::request;
 use crate::script::Script;
 
@@ -10,6 +14,15 @@ use crate::script::Script;
 const SMALL_VALUE_BYTES: usize = 16;
 
 pub fn commands() -> Vec<Script> {
+    [basics(), keys::scripts(), strings::scripts()].into_iter().flatten().collect()
+}
+
+/// The commands about connections, settings and the broker itself.
+pub fn server_commands() -> Vec<Script> {
+    server::scripts()
+}
+
+fn basics() -> Vec<Script> {
     vec![
         Script::of("ping", "PING | PING hello | ping | PiNg ''"),
         Script::of("ping-in-resp3", "HELLO 3 | PING | PING hello"),
@@ -132,7 +145,48 @@ pub fn commands() -> Vec<Script> {
         Script::of("command-getkeys-refuses", "COMMAND GETKEYS | COMMAND GETKEYS FOO x | COMMAND GETKEYS GET | COMMAND GETKEYS PING x | COMMAND GETKEYS PING"),
         Script::of("command-has-an-arity", "COMMAND COUNT x | COMMAND FOO | COMMAND FOO x"),
         Script::of("info-of-no-section-is-empty", "INFO nothing | HELLO 3 | INFO nothing"),
+        Script::of("eval-looks-at-the-number-of-keys-first", "EVAL | EVAL x | EVAL x y | EVAL x 1 | EVAL x 2 a | EVAL x -1 | EVAL x +1 a | EVAL x 99999999999999999999"),
+        Script::of("eval_ro-looks-at-the-number-of-keys-first", "EVAL_RO | EVAL_RO x y | EVAL_RO x 1 | EVAL_RO x -1"),
+        Script::of("evalsha-of-no-script", &format!("EVALSHA | EVALSHA abc 0 | EVALSHA abc x | EVALSHA {0} 0 | EVALSHA {0} x | EVALSHA {0} 1 | evalsha_ro {0} -1 | EVALSHA_RO {0} 0", "0".repeat(40))),
+        Script::raw("eval-runs-a-known-script", unlocking()),
+        Script::raw("eval-runs-a-known-script-in-resp3", [request(["HELLO", "3"]), unlocking()].concat()),
+        Script::of("eval-of-an-unknown-script", "EVAL x 0 | EVAL_RO x 0 | SCRIPT LOAD x | MULTI | EVAL x 0 | EXEC").differs(
+            format!("{0}{0}{0}+OK\r\n+QUEUED\r\n*1\r\n{0}", "-ERR this broker runs no Lua: the script with SHA1 11f6ad8ec52a2984abaafd7c3b516503785c2072 is not one of those it knows; see docs/resp.md\r\n"),
+            "Hearth runs no Lua",
+        ),
+        Script::of("evalsha-of-a-known-script-needs-no-load", &format!("EVALSHA {UNLOCK} 1 k v | evalsha_ro {UNLOCK} 1 k v | SCRIPT EXISTS abc {UNLOCK} {}", UNLOCK.to_uppercase()))
+            .differs(":0\r\n:0\r\n*3\r\n:0\r\n:1\r\n:1\r\n", "what is known is known from the start: it saves a round trip"),
+        Script::of("a-known-script-needs-its-keys-and-arguments", &format!("EVALSHA {UNLOCK} 0 k v | EVALSHA {UNLOCK} 1 k")).differs(
+            format!("-ERR the script with SHA1 {UNLOCK} needs 1 keys and 1 arguments, and was given 0 and 2\r\n-ERR the script with SHA1 {UNLOCK} needs 1 keys and 1 arguments, and was given 1 and 0\r\n"),
+            "no client library leaves them out; what Lua makes of a nil is different in each body",
+        ),
+        Script::of("script-exists-and-flush", &format!("SCRIPT EXISTS abc {0} | script exists {0} | SCRIPT FLUSH | SCRIPT FLUSH ASYNC | SCRIPT FLUSH sync | PING", "0".repeat(40))),
+        Script::of("script-has-an-arity", "SCRIPT | SCRIPT LOAD | SCRIPT LOAD a b | SCRIPT EXISTS | SCRIPT HELP x | SCRIPT FLUSH FOO | SCRIPT FLUSH SYNC SYNC | SCRIPT FOO | SCRIPT FOO a"),
+        Script::of("script-kill-and-debug-are-not-there", "SCRIPT KILL | SCRIPT DEBUG NO").differs(
+            "-ERR unknown subcommand 'KILL'. Try SCRIPT HELP.\r\n-ERR unknown subcommand 'DEBUG'. Try SCRIPT HELP.\r\n",
+            "a script that is known never runs for long",
+        ),
+        Script::of("command-getkeys-of-scripts", "COMMAND GETKEYS EVAL x 0 | COMMAND GETKEYS EVAL x 2 a b c | COMMAND GETKEYS EVALSHA x 1 a | COMMAND GETKEYS EVAL_RO x 2 a | COMMAND GETKEYS EVAL x abc a | COMMAND GETKEYS EVALSHA_RO x -1 a | COMMAND GETKEYS EVAL x"),
     ]
+}
+
+/// The SHA1 of the script that many libraries let a lock go with.
+const UNLOCK: &str = "cf0e94b2e9ffc7e04395cf88f7583fc309985910";
+
+/// That script, run where it is known already and where it is not.
+fn unlocking() -> Vec<u8> {
+    let unlock =
+        "if redis.call(\"get\", KEYS[1]) == ARGV[1] then return redis.call(\"del\", KEYS[1]) else return 0 end";
+    [
+        request(["EVAL", unlock, "1", "k", "v"]),
+        request(["SET", "k", "v"]),
+        request(["SCRIPT", "LOAD", unlock]),
+        request(["EVALSHA", UNLOCK, "1", "k", "other"]),
+        request(["EVAL_RO", unlock, "1", "k", "v"]),
+        request(["EVALSHA", UNLOCK, "1", "k", "v"]),
+        request(["EXISTS", "k"]),
+    ]
+    .concat()
 }
 
 pub fn unknown_commands() -> Vec<Script> {
@@ -144,11 +198,11 @@ pub fn unknown_commands() -> Vec<Script> {
         Script::of("a-long-unknown-name-is-cut", &format!("{} a", "F".repeat(200))),
         Script::raw("line-ends-in-an-unknown-command-become-blanks", request(["FOO\r\nBAR", "a\r\nb\nc"])),
         Script::of("a-long-unknown-subcommand-is-cut", &format!("CLIENT {}", "F".repeat(200))),
-        Script::of("other-data-types-are-unknown", "LPUSH k v | HSET k f v | EVAL x 0 | SUBSCRIBE c | PING")
+        Script::of("other-data-types-are-unknown", "LPUSH k v | HSET k f v | SUBSCRIBE c | PING")
             .differs(
                 "-ERR unknown command 'LPUSH', with args beginning with: 'k' 'v' \r\n-ERR unknown command 'HSET', with args \
-                 beginning with: 'k' 'f' 'v' \r\n-ERR unknown command 'EVAL', with args beginning with: 'x' '0' \r\n-ERR \
-                 unknown command 'SUBSCRIBE', with args beginning with: 'c' \r\n+PONG\r\n",
+                 beginning with: 'k' 'f' 'v' \r\n-ERR unknown command 'SUBSCRIBE', with args beginning with: 'c' \
+                 \r\n+PONG\r\n",
                 "Hearth is a cache of strings",
             ),
     ]

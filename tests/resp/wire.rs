@@ -8,8 +8,7 @@ use crate::broker::TestBroker;
 use crate::client::{Client, bulk};
 use crate::describe::command_infos;
 use crate::script::{Expected, LONG_BYTES, Recording, Script, converse, probe, record, recording};
-use crate::server_scripts::server_commands;
-use crate::table::{commands, long_values, unknown_commands};
+use crate::table::{commands, long_values, server_commands, unknown_commands};
 
 /// Every key a script may leave behind.
 const KEYS: [&[u8]; 5] = [b"k", b"a", b"b", b"", b"\x00\xff\r\n"];

@@ -15,6 +15,7 @@ mod model;
 mod script;
 mod writer;
 
+mod caches;
 mod compaction;
 mod damage;
 mod expiry;

@@ -69,13 +69,6 @@ impl Command {
         self
     }
 
-    /// The command with keys.
-    #[must_use]
-    pub const fn finds(mut self, keys: Keys) -> Self {
-        self.keys = keys;
-        self
-    }
-
     /// What the second argument has to be for this subcommand.
     #[must_use]
     pub fn word(&self) -> &'static str {

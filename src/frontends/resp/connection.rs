@@ -155,7 +155,7 @@ impl Connection<'_> {
                 }
                 Scan::Bad(error) => {
                     if self.client.answers == Answers::On {
-                        self.replies.error(self.client.protocol, &format!("ERR {error}"));
+                        self.replies.error(self.client.protocol, format!("ERR {error}"));
                     }
                     break Pause::Close;
                 }
@@ -213,7 +213,7 @@ impl Connection<'_> {
         if let Some(refusal) = self.refused.take() {
             // Of a transaction that is all: it was EXEC that could not be run.
             self.client.end_transaction();
-            self.replies.error(self.client.protocol, &error::of_refusal(&refusal));
+            self.replies.error(self.client.protocol, error::of_refusal(&refusal));
             self.replies.end(self.client.protocol);
             return Ok(());
         }

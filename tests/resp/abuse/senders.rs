@@ -88,6 +88,32 @@ fn a_bulk_of_512_mib_is_dropped_as_it_comes_and_the_connection_stays() {
 }
 
 #[test]
+fn many_values_too_long_to_keep_in_one_buffer_do_not_keep_others_waiting() {
+    const COMMANDS: usize = 5000;
+    const ECHOS: usize = 100_000;
+    let (broker, mut other, before) = watched(&["--max-value", "100"]);
+    let mut client = Client::connect_narrow(broker.address);
+    let command = client.ask(["COMMAND"]);
+    let echo = request(["ECHO", &"e".repeat(101)]);
+    // Replies that are not read hold up what is sent behind them, so that it is found all at once.
+    client.send(&[request(["COMMAND"]).repeat(COMMANDS), echo.repeat(ECHOS)].concat());
+    served_meanwhile(&mut other, "it is received", |other| {
+        other.info("used_memory") > before + (echo.len() * ECHOS / 2) as u64
+    });
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            (0..COMMANDS).for_each(|_| client.expect(&command));
+            client.expect(&TOO_LONG.repeat(ECHOS));
+            ended.store(true, Ordering::Release);
+        });
+        served_meanwhile(&mut other, "everything is answered", |_| ended.load(Ordering::Acquire));
+    });
+    drop(client);
+    nothing_is_left(&mut other, before);
+}
+
+#[test]
 fn a_request_over_128_mib_is_refused_from_its_headers() {
     let (broker, mut other, before) = watched(&["--max-value", "64mb"]);
     let mut client = broker.client();

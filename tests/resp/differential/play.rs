@@ -51,15 +51,32 @@ struct Play<'a> {
     coverage: &'a mut Coverage,
     /// What a transaction of each connection has queued; none outside one.
     queued: [Option<Vec<Request>>; CONNECTIONS],
+    /// What a connection watches; which of these keys were absent is known once EXISTS has been asked right behind.
+    watched: [Watched; CONNECTIONS],
     before: Before,
     compared: usize,
+}
+
+#[derive(Default)]
+struct Watched {
+    just_now: bool,
+    /// Another database was selected since.
+    elsewhere: bool,
+    keys: Vec<Vec<u8>>,
+    absent: Vec<Vec<u8>>,
 }
 
 impl Pair {
     /// Plays `sequence`; gives how many replies were compared, and why it ended early.
     pub fn play(&mut self, sequence: &Sequence, coverage: &mut Coverage) -> (usize, Going) {
-        let mut play =
-            Play { pair: self, coverage, queued: [None, None, None], before: Before::default(), compared: 0 };
+        let mut play = Play {
+            pair: self,
+            coverage,
+            queued: [None, None, None],
+            watched: Default::default(),
+            before: Before::default(),
+            compared: 0,
+        };
         let ended = play.all(sequence);
         let compared = play.compared;
         if ended.is_err() {
@@ -171,10 +188,34 @@ impl Play<'_> {
                     self.compare(request, &ones[i], &others[i])?;
                 }
             }
+            ("EXEC", ..) => self.compare_in(Some(connection), request, &one, &other)?,
             _ => self.compare(request, &one, &other)?,
         }
+        self.note_watched(connection, request, &one);
         self.note_transaction(connection, request, &one);
         Ok(())
+    }
+
+    fn note_watched(&mut self, connection: usize, request: &Request, reply: &Reply) {
+        let in_transaction = self.queued[connection].is_some();
+        let watched = &mut self.watched[connection];
+        match (command(request), reply) {
+            ("watch", Reply::Simple(_)) if !in_transaction => {
+                watched.just_now = true;
+                watched.keys.extend_from_slice(&request.0[1..]);
+            }
+            ("exists", Reply::Integer(number)) if watched.just_now && request.0.len() == 2 => {
+                if *number == 0 && watched.keys.iter().any(|key| key == request.word(1)) {
+                    watched.absent.push(request.word(1).to_vec());
+                }
+            }
+            // Without MULTI these are errors, and what is watched stays watched.
+            ("exec" | "discard", Reply::Error(text)) if text.starts_with(b"ERR ") => watched.just_now = false,
+            ("exec" | "discard", _) | ("reset", Reply::Simple(_)) => *watched = Watched::default(),
+            ("select", Reply::Simple(_)) => watched.elsewhere = !watched.keys.is_empty(),
+            ("unwatch", _) if !in_transaction => *watched = Watched::default(),
+            _ => watched.just_now = false,
+        }
     }
 
     fn note_transaction(&mut self, connection: usize, request: &Request, reply: &Reply) {
@@ -200,6 +241,11 @@ impl Play<'_> {
     }
 
     fn compare(&mut self, request: &Request, one: &Reply, other: &Reply) -> Going {
+        self.compare_in(None, request, one, other)
+    }
+
+    /// The same; what the connection has queued and watches may explain a difference.
+    fn compare_in(&mut self, connection: Option<usize>, request: &Request, one: &Reply, other: &Reply) -> Going {
         self.coverage.count(cell(request, one));
         let (same, normaliser) = same(request, one, other, &self.before);
         self.before.past += usize::from(gives_past(request));
@@ -209,7 +255,17 @@ impl Play<'_> {
         if same {
             return Ok(());
         }
-        let seen = Seen { request, redis: one, hearth: other, before: self.before };
+        let queued = connection.and_then(|connection| self.queued[connection].as_deref()).unwrap_or_default();
+        let watched = connection.map(|connection| &self.watched[connection]);
+        let seen = Seen {
+            request,
+            redis: one,
+            hearth: other,
+            before: self.before,
+            queued,
+            watched_absent: watched.map_or(&[], |watched| &watched.absent),
+            watched_elsewhere: watched.is_some_and(|watched| watched.elsewhere),
+        };
         match explain(&seen).filter(|_| self.pair.excusing) {
             Some(difference) => {
                 self.coverage.need(difference.name);

@@ -6,6 +6,7 @@
 use crate::core::types::Millis;
 use crate::frontends::resp::args::parse_i64;
 use crate::frontends::resp::call::{Call, CommandError};
+use crate::frontends::resp::command::shown;
 use crate::frontends::resp::error;
 
 /// EXPIRE key seconds [NX | XX | GT | LT]
@@ -54,7 +55,7 @@ impl Conditions {
                 () if is("XX") => &mut conditions.xx,
                 () if is("GT") => &mut conditions.gt,
                 () if is("LT") => &mut conditions.lt,
-                () => return Err(format!("ERR Unsupported option {}", String::from_utf8_lossy(word)).into()),
+                () => return Err([b"ERR Unsupported option ", shown(word, word.len())].concat().into()),
             };
             *condition = true;
         }
@@ -69,12 +70,11 @@ impl Conditions {
 
     /// Whether a key that expires at `held` gets `wanted`. What never expires does so later than anything.
     fn hold(self, held: Millis, wanted: i64) -> bool {
-        let expiring = held != Millis::NEVER;
         let held = i64::try_from(held.0).unwrap_or(i64::MAX);
-        !(self.nx && expiring)
-            && !(self.xx && !expiring)
-            && !(self.gt && (!expiring || wanted <= held))
-            && !(self.lt && expiring && wanted >= held)
+        if held == 0 {
+            return !self.xx && !self.gt;
+        }
+        !self.nx && (!self.gt || wanted > held) && (!self.lt || wanted < held)
     }
 }
 

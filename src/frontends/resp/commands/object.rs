@@ -7,7 +7,6 @@ use crate::core::api::Holdings;
 use crate::core::shard::stage::record_bytes;
 use crate::frontends::resp::args::parse_i64;
 use crate::frontends::resp::call::{Call, CommandError};
-use crate::frontends::resp::command::{unknown_subcommand, wrong_arity};
 use crate::frontends::resp::encode::Frame;
 use crate::frontends::resp::error;
 
@@ -22,83 +21,6 @@ const INDEX_BYTES: usize = 80;
 
 const NO_FREQUENCIES: &str = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that \
                               when switching between policies at runtime LRU and LFU data will take some time to adjust.";
-
-const OBJECT_HELP: &[&str] = &[
-    "OBJECT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "ENCODING <key>",
-    "    Return the kind of internal representation used in order to store the value",
-    "    associated with a <key>.",
-    "FREQ <key>",
-    "    Return the access frequency index of the <key>. The returned integer is",
-    "    proportional to the logarithm of the recent access frequency of the key.",
-    "IDLETIME <key>",
-    "    Return the idle time of the <key>, that is the approximated number of",
-    "    seconds elapsed since the last access to the key.",
-    "REFCOUNT <key>",
-    "    Return the number of references of the value associated with the specified",
-    "    <key>.",
-    "HELP",
-    "    Prints this help.",
-];
-
-const MEMORY_HELP: &[&str] = &[
-    "MEMORY <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "DOCTOR",
-    "    Return memory problems reports.",
-    "MALLOC-STATS",
-    "    Return internal statistics report from the memory allocator.",
-    "PURGE",
-    "    Attempt to purge dirty pages for reclamation by the allocator.",
-    "STATS",
-    "    Return information about the memory usage of the server.",
-    "USAGE <key> [SAMPLES <count>]",
-    "    Return memory in bytes used by <key> and its value. Nested values are",
-    "    sampled up to <count> times (default: 5, 0 means sample all).",
-    "HELP",
-    "    Prints this help.",
-];
-
-/// OBJECT ENCODING key | FREQ key | IDLETIME key | REFCOUNT key | HELP
-pub fn object(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let subcommands: [(&str, usize, fn(&mut Call<'_, '_>) -> Result<(), CommandError>); 5] = [
-        ("encoding", 3, encoding),
-        ("freq", 3, freq),
-        ("idletime", 3, idletime),
-        ("refcount", 3, refcount),
-        ("help", 2, |call| help(call, OBJECT_HELP)),
-    ];
-    let found = subcommands.into_iter().find(|(name, ..)| call.is(1, name));
-    let Some((name, arity, run)) = found else { return Err(unknown_subcommand("object", call.arg(1)).into()) };
-    if call.args.len() != arity {
-        return Err(wrong_arity(&format!("object|{name}")).into());
-    }
-    run(call)
-}
-
-/// MEMORY USAGE key [SAMPLES count] | DOCTOR | STATS | MALLOC-STATS | PURGE | HELP
-pub fn memory(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let subcommands: [(&str, usize, fn(&mut Call<'_, '_>) -> Result<(), CommandError>); 6] = [
-        ("usage", 3, usage),
-        ("doctor", 2, doctor),
-        ("stats", 2, stats),
-        ("malloc-stats", 2, malloc_stats),
-        ("purge", 2, purge),
-        ("help", 2, |call| help(call, MEMORY_HELP)),
-    ];
-    let found = subcommands.into_iter().find(|(name, ..)| call.is(1, name));
-    let Some((name, arity, run)) = found else { return Err(unknown_subcommand("memory", call.arg(1)).into()) };
-    // USAGE has options.
-    if call.args.len() != arity && (name != "usage" || call.args.len() < arity) {
-        return Err(wrong_arity(&format!("memory|{name}")).into());
-    }
-    run(call)
-}
-
-fn help(call: &mut Call<'_, '_>, lines: &[&str]) -> Result<(), CommandError> {
-    call.reply().array_header(lines.len());
-    lines.iter().for_each(|line| call.reply().simple(line));
-    Ok(())
-}
 
 fn encoding_of(value: &[u8]) -> &'static str {
     // Redis keeps as a number what it can write back as it was.
@@ -123,7 +45,8 @@ fn may_be_short(bytes: usize) -> bool {
     bytes <= EMBEDDED_BYTES
 }
 
-fn encoding(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+/// OBJECT ENCODING key
+pub fn encoding(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let key = call.arg(2);
     let Some(value) = call.look(key)? else {
         call.reply().null();
@@ -134,7 +57,8 @@ fn encoding(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn refcount(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+/// OBJECT REFCOUNT key
+pub fn refcount(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let key = call.arg(2);
     let Some(value) = call.look(key)? else {
         call.reply().null();
@@ -145,7 +69,8 @@ fn refcount(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn freq(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+/// OBJECT FREQ key
+pub fn freq(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     if call.look(call.arg(2))?.is_some() {
         return Err(NO_FREQUENCIES.into());
     }
@@ -153,8 +78,8 @@ fn freq(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// When a key was last read is not kept: nothing is evicted by it.
-fn idletime(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+/// OBJECT IDLETIME key. When a key was last read is not kept: nothing is evicted by it.
+pub fn idletime(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     match call.look(call.arg(2))? {
         Some(_) => call.reply().integer(0),
         None => call.reply().null(),
@@ -162,7 +87,8 @@ fn idletime(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn usage(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+/// MEMORY USAGE key [SAMPLES count]
+pub fn usage(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let key = call.arg(2);
     let mut i = 3;
     while i < call.args.len() {
@@ -185,26 +111,29 @@ fn usage(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn doctor(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+/// MEMORY DOCTOR
+pub fn doctor(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let text = "Nothing was examined: Hearth has no memory doctor. INFO memory and MEMORY STATS tell the figures.\n";
     call.reply().frame(&Frame::Verbatim(text.to_owned()));
     Ok(())
 }
 
-fn malloc_stats(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+/// MEMORY MALLOC-STATS
+pub fn malloc_stats(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     // Redis's words for an allocator that tells nothing.
     call.reply().bulk(b"Stats not supported for the current allocator");
     Ok(())
 }
 
-fn purge(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+/// MEMORY PURGE
+pub fn purge(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     // The allocator keeps nothing that could be given back by asking.
     call.reply().ok();
     Ok(())
 }
 
-/// Those of Redis's figures that Hearth has, too.
-fn stats(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+/// MEMORY STATS: those of Redis's figures that Hearth has, too.
+pub fn stats(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let memory = crate::memory::of_this_process();
     let caches = &call.session.caches;
     let holdings = caches.names().into_iter().filter_map(|name| caches.get(&name)).map(|cache| cache.holds());

@@ -132,6 +132,7 @@ fn cursor(text: &[u8]) -> Option<u64> {
 /// SCAN cursor [MATCH pattern] [COUNT count] [TYPE type]
 pub fn scan(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let number = cursor(call.arg(1)).ok_or(INVALID_CURSOR)?;
+    let options = ScanOptions::read(call.args.iter().skip(2))?;
     let now = call.session.cache.micros();
     let (first, mut after) = match number {
         0 => (ShardNo(0), None),
@@ -140,7 +141,6 @@ pub fn scan(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
             (place.shard, place.after)
         }
     };
-    let options = ScanOptions::read(call.args.iter().skip(2))?;
     let names = Names::matching(options.pattern);
     let (mark, protocol) = (call.replies.mark(), call.client.protocol);
     let mut left = options.count.min(MAX_SCANNED_KEYS);

@@ -87,7 +87,7 @@ fn without_zeros(text: &str) -> &str {
 #[must_use]
 pub fn to_integer(number: f64) -> i64 {
     const BOUND: f64 = 9_223_372_036_854_775_808.0;
-    if number >= -BOUND && number < BOUND { number as i64 } else { i64::MIN }
+    if (-BOUND..BOUND).contains(&number) { number as i64 } else { i64::MIN }
 }
 
 /// The remainder, with the sign of the divisor.

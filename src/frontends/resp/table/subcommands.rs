@@ -7,19 +7,17 @@ use crate::frontends::resp::commands::{client, command, config, help, object, sc
 
 /// The flags of most of them.
 const PLAIN: &[&str] = &["loading", "stale"];
+const READ: &[&str] = &["readonly"];
 const NO_SCRIPT: &[&str] = &["noscript", "loading", "stale"];
 const ADMIN: &[&str] = &["admin", "noscript", "loading", "stale"];
 const ADMIN_IN_SCRIPTS: &[&str] = &["admin", "loading", "stale"];
 
 const OF_CLIENTS: &str = "O(N) where N is the number of client connections";
 const OF_PARAMETERS: &str = "O(N) when N is the number of configuration parameters provided";
+const OF_MEMORY: &str = "Depends on how much memory is allocated, could be slow";
 const OF_NAMES: &str = "O(N) where N is the number of commands to look up";
 const OF_ARGUMENTS: &str = "O(N) where N is the number of arguments to the command";
 const OF_USERS: &str = "O(N). Where N is the number of configured users.";
-
-const ALLOCATED: &str = "Depends on how much memory is allocated, could be slow";
-/// The key stands behind the subcommand.
-const SECOND: Keys = Keys { first: 2, last: 2, step: 1 };
 
 const fn sub(
     name: &'static str,
@@ -30,6 +28,14 @@ const fn sub(
     run: Run,
 ) -> Command {
     Command { name, arity, flags, since, summary, run, ..DEFAULT }
+}
+
+/// The key behind a subcommand.
+const OBJECT_KEY: Keys = Keys { first: 2, last: 2, step: 1 };
+
+/// One that reads what a key holds.
+const fn of_key(name: &'static str, since: &'static str, summary: &'static str, run: Run) -> Command {
+    Command { keys: OBJECT_KEY, ..sub(name, 3, READ, since, summary, run) }
 }
 
 /// The HELP of a container.
@@ -105,18 +111,18 @@ pub(super) static LATENCY: &[Command] = &[
     sub("latency|reset", -2, ADMIN, "2.8.13", "Answers how many events were reset: none.", server::latency_reset),
 ];
 
-/// What OBJECT and MEMORY are asked for, they look up themselves.
 pub(super) static MEMORY: &[Command] = &[
-    sub("memory|doctor", 2, &[], "4.0.0", "Tells that nothing is examined.", object::memory),
-    sub("memory|help", 2, PLAIN, "4.0.0", "Tells the subcommands.", object::memory),
-    sub("memory|malloc-stats", 2, &[], "4.0.0", "Tells that the allocator has no report.", object::memory)
-        .costs(ALLOCATED),
-    sub("memory|purge", 2, &[], "4.0.0", "Accepted: the allocator keeps nothing back.", object::memory)
-        .costs(ALLOCATED),
-    sub("memory|stats", 2, &[], "4.0.0", "Tells what memory is used for.", object::memory),
-    sub("memory|usage", -3, &["readonly"], "4.0.0", "Answers about what a key takes in memory.", object::memory)
-        .finds(SECOND)
-        .costs("O(N) where N is the number of samples."),
+    sub("memory|doctor", 2, &[], "4.0.0", "Tells where the figures are.", object::doctor),
+    help_of("memory|help", "4.0.0"),
+    sub("memory|malloc-stats", 2, &[], "4.0.0", "Tells that the allocator tells nothing.", object::malloc_stats)
+        .costs(OF_MEMORY),
+    sub("memory|purge", 2, &[], "4.0.0", "Accepted, and without effect.", object::purge).costs(OF_MEMORY),
+    sub("memory|stats", 2, &[], "4.0.0", "Tells what memory is used for.", object::stats),
+    Command {
+        keys: OBJECT_KEY,
+        ..sub("memory|usage", -3, READ, "4.0.0", "Answers about how many bytes a key takes.", object::usage)
+            .costs("O(N) where N is the number of samples.")
+    },
 ];
 
 pub(super) static MODULE: &[Command] = &[
@@ -126,13 +132,11 @@ pub(super) static MODULE: &[Command] = &[
 ];
 
 pub(super) static OBJECT: &[Command] = &[
-    sub("object|encoding", 3, &["readonly"], "2.2.3", "Answers how Redis would keep the value.", object::object)
-        .finds(SECOND),
-    sub("object|freq", 3, &["readonly"], "4.0.0", "An error: uses are not counted.", object::object).finds(SECOND),
-    sub("object|help", 2, PLAIN, "6.2.0", "Tells the subcommands.", object::object),
-    sub("object|idletime", 3, &["readonly"], "2.2.3", "Answers 0: uses are not recorded.", object::object)
-        .finds(SECOND),
-    sub("object|refcount", 3, &["readonly"], "2.2.3", "Answers what Redis would.", object::object).finds(SECOND),
+    of_key("object|encoding", "2.2.3", "Answers how Redis would keep the value.", object::encoding),
+    of_key("object|freq", "4.0.0", "An error: nothing is evicted, so nothing is counted.", object::freq),
+    help_of("object|help", "6.2.0"),
+    of_key("object|idletime", "2.2.3", "Answers 0: when a key was used is not kept.", object::idletime),
+    of_key("object|refcount", "2.2.3", "Answers how many users Redis's object would have.", object::refcount),
 ];
 
 pub(super) static SCRIPT: &[Command] = &[

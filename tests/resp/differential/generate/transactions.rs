@@ -19,9 +19,18 @@ pub const COMMANDS: &[(usize, Generator)] = &[
 ];
 
 fn watch(m: &mut Maker) {
-    let mut words = vec![b"WATCH".to_vec()];
-    words.extend(m.several_keys(3));
-    m.say(words);
+    let keys = m.several_keys(3);
+    watch_these(m, &keys);
+}
+
+/// WATCH, and EXISTS right behind it: whether a key was there is needed to judge what EXEC answers.
+fn watch_these(m: &mut Maker, keys: &[Vec<u8>]) {
+    m.say([&[b"WATCH".to_vec()], keys].concat());
+    if !m.in_transaction {
+        for key in keys {
+            say!(m, "EXISTS", key);
+        }
+    }
 }
 
 /// MULTI, commands, and an end.
@@ -57,11 +66,8 @@ fn watched(m: &mut Maker) {
     let key = m.given(&[State::Any, State::Absent, State::Text, State::Lasting, State::Integer]);
     let other = m.key();
     let watching = m.connection;
-    if m.dice.percent(30) {
-        say!(m, "WATCH", other, key)
-    } else {
-        say!(m, "WATCH", key)
-    }
+    let keys = if m.dice.percent(30) { vec![other, key.clone()] } else { vec![key.clone()] };
+    watch_these(m, &keys);
     if m.dice.percent(50) {
         m.connection = 1 - watching;
         let database = m.databases[watching];

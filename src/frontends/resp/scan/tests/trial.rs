@@ -57,8 +57,8 @@ fn pieces<'a>(mut rest: &'a [u8], sizes: &'a [usize]) -> impl Iterator<Item = &'
 }
 
 /// What the caller of a scanner does.
-fn hear<'a>(
-    pieces: &mut dyn Iterator<Item = &'a [u8]>,
+fn hear(
+    pieces: &mut dyn Iterator<Item = &[u8]>,
     rules: &Rules,
     watch: &mut impl FnMut(&Scanner, usize, usize),
 ) -> Heard {

@@ -1,10 +1,10 @@
-//! The table of scripts about connections, settings and the broker itself; what `table` is for the rest.
+//! The scripts about connections, settings and the broker itself.
 //!
 //! Promise: no script leaves a setting changed. Must never rest on how long anything takes.
 
 use crate::script::Script;
 
-pub fn server_commands() -> Vec<Script> {
+pub fn scripts() -> Vec<Script> {
     let mut scripts = connections();
     scripts.extend(settings());
     scripts.extend(tools());
