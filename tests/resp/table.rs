@@ -4,6 +4,7 @@
 //! and record them.
 
 mod keys;
+mod strings;
 
 use crate::client::request;
 use crate::script::Script;
@@ -12,7 +13,7 @@ use crate::script::Script;
 const SMALL_VALUE_BYTES: usize = 16;
 
 pub fn commands() -> Vec<Script> {
-    [basics(), keys::scripts()].into_iter().flatten().collect()
+    [basics(), keys::scripts(), strings::scripts()].into_iter().flatten().collect()
 }
 
 fn basics() -> Vec<Script> {

@@ -21,7 +21,10 @@ pub struct Cutting {
 
 impl Cutting {
     pub fn new() -> Self {
-        let broker = OwnProcess::start(&[]);
+        Self::of(OwnProcess::start(&[]))
+    }
+
+    pub fn of(broker: OwnProcess) -> Self {
         let hand = broker.client();
         Self { broker, hand, asked: 0 }
     }

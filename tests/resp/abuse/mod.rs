@@ -5,7 +5,7 @@
 //! behind. Must never know how a broker is built.
 //!
 //! Reading order: `rows` (the table), `cutting` (how it is sent), then who misbehaves: `senders`, `readers`, `leavers`,
-//! `foreigners`; last `reports`, faults that others had.
+//! `foreigners`, `strangers`; last `reports`, faults that others had.
 
 mod cutting;
 mod foreigners;
@@ -14,6 +14,7 @@ mod readers;
 mod reports;
 pub mod rows;
 mod senders;
+mod strangers;
 
 use crate::broker::{OwnProcess, eventually};
 use crate::client::Client;

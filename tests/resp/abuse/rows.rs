@@ -3,8 +3,8 @@
 //! Promise: each script stands behind good requests and, where the connection stays, before one; what differs from Redis
 //! says why. Must never know how it is cut.
 //!
-//! The rows about how long a line is waited for when its end is already there, and about strangers, cannot be told from
-//! outside or need a password: `scan/tests.rs` has them.
+//! How long a line may be when its end is already there cannot be told from outside: `scan/tests.rs` has that. The rows about
+//! who has not given the password are in `strangers`.
 
 use crate::abuse::cutting::Cutting;
 use crate::client::request;
