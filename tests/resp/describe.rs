@@ -27,7 +27,7 @@ fn head(reply: &[u8], name: &str) -> Vec<u8> {
     let text = String::from_utf8_lossy(reply);
     let first = text.find(&format!("\r\n{name}|")).map_or(text.len(), |at| text[..at].rfind("*10\r\n").unwrap());
     let before = text[..first].strip_suffix("\r\n").unwrap();
-    before[..before.rfind("\r\n").unwrap()].as_bytes().to_vec()
+    before.as_bytes()[..before.rfind("\r\n").unwrap()].to_vec()
 }
 
 #[test]
