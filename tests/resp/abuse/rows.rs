@@ -175,6 +175,31 @@ fn bytes() -> Vec<Script> {
     ]
 }
 
+fn client_reply() -> Vec<Script> {
+    let of = |text: &str| -> Vec<u8> {
+        text.split(" | ").flat_map(|line| request(line.split(' ').collect::<Vec<_>>())).collect()
+    };
+    vec![
+        row("client-reply-skip-hides-one", of("CLIENT REPLY SKIP | PING | ECHO a | CLIENT REPLY SKIP | FOO | ECHO b")),
+        row(
+            "client-reply-skip-is-not-used-up-by-an-empty-line",
+            [&of("CLIENT REPLY SKIP")[..], b"\r\n*0\r\n", PING, PING].concat(),
+        )
+        .differs(
+            behind_good("+PONG\r\n"),
+            "Redis forgets SKIP at an empty line; it means the next request, and that is none",
+        ),
+        row(
+            "client-reply-off-hides-all-until-on",
+            of("CLIENT REPLY OFF | SET k 2 | GET k | FOO | GET | CLIENT REPLY ON | GET k"),
+        ),
+        row("client-reply-off-hides-why-it-closes", [of("CLIENT REPLY OFF | PING"), b"*x\r\n".to_vec()].concat()),
+        row("client-reply-skip-and-why-it-closes", [of("CLIENT REPLY SKIP"), b"*x\r\n".to_vec()].concat()),
+        row("client-reply-off-and-quit", of("CLIENT REPLY OFF | QUIT | PING")),
+        row("client-reply-skip-and-quit", of("CLIENT REPLY SKIP | QUIT | PING")),
+    ]
+}
+
 fn foreigners() -> Vec<Script> {
     let closed =
         |name, bytes: &[u8], reply: &str| row(name, bytes).differs(behind_good(reply), WITHOUT_A_WORD).closing();
@@ -214,7 +239,7 @@ fn pipes() -> Vec<Script> {
 /// All of them.
 pub fn requests_that_are_none() -> Vec<Script> {
     let rows = [nothing, inline, unbalanced_quotes, long_lines, counts, elements, lengths, line_ends];
-    let more = [behind_good_ones, bytes, foreigners, pipes];
+    let more = [behind_good_ones, bytes, client_reply, foreigners, pipes];
     rows.into_iter().chain(more).flat_map(|row| row()).collect()
 }
 
@@ -276,6 +301,11 @@ fn a_bad_request_is_answered_last_behind_the_good_ones() {
 #[test]
 fn an_empty_name_an_empty_key_an_empty_value_and_any_byte_are_arguments() {
     check_all(bytes());
+}
+
+#[test]
+fn client_reply_hides_exactly_what_it_names() {
+    check_all(client_reply());
 }
 
 #[test]
