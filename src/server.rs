@@ -7,11 +7,11 @@
 //! Promise: a taken address is found out before any data is touched; every end has its exit code. Must never know what
 //! a request means.
 
+mod open;
 mod shards;
 
-use std::collections::HashMap;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use futures_lite::FutureExt;
@@ -22,21 +22,19 @@ use crate::core::api::{Cache, Caches};
 use crate::core::clock::{Clock, SystemClock};
 use crate::core::entropy::Entropy;
 use crate::core::error::OpenError;
-use crate::core::limits::{FAILED_FLUSH_GRACE_MS, segment_bytes_in_memory};
+use crate::core::limits::FAILED_FLUSH_GRACE_MS;
 use crate::core::log::FsyncPolicy;
-use crate::core::log::disk::{Disk, MemoryDisk, RealDisk};
 use crate::core::progress::Progress;
 use crate::core::routing::router::Router;
 use crate::core::shard::driver::DriverError;
-use crate::core::store::{MemoryBound, OpenShard, Store, StoreOptions};
 use crate::core::types::CacheName;
 use crate::frontends::front_end::FrontEnd;
 use crate::frontends::listener::{Host, accept, bind};
 use crate::frontends::resp::Resp;
-use crate::frontends::resp::limits::DATABASES;
 use crate::metrics::{Facts, Metrics};
-use crate::{descriptors, memory, password, rt};
+use crate::{descriptors, password, rt};
 
+use open::{Opened, open, options, policy, widths};
 use shards::{Maker, Shards};
 
 /// When the first log line says how far opening is, and how often another one does, in milliseconds.
@@ -357,102 +355,4 @@ impl Broker {
         self.shards.close().await.map_err(ServerError::Driver)?;
         Ok(if drained { Ended::Drained } else { Ended::DrainTimedOut })
     }
-}
-
-struct Opened {
-    store: Store,
-    shards: Vec<OpenShard>,
-    /// What lives here, with the number of shards.
-    caches: Vec<(CacheName, u32)>,
-}
-
-/// The caches that clients may write to, with the number of shards each gets when it is made.
-fn widths(config: &Config) -> HashMap<CacheName, u32> {
-    let numbered = (0..DATABASES).map(|number| (CacheName::numbered(number), config.shards));
-    numbered
-        .chain(config.cache.iter().map(|cache| (cache.name.clone(), cache.shards.unwrap_or(config.shards))))
-        .collect()
-}
-
-/// What is kept in memory only is never flushed.
-fn policy(config: &Config) -> FsyncPolicy {
-    if config.memory { FsyncPolicy::Never } else { config.fsync.into() }
-}
-
-fn options(config: &Config, max_open_segments: usize, progress: Arc<Progress>) -> StoreOptions {
-    let bound_bytes = config.max_memory;
-    StoreOptions {
-        policy: policy(config),
-        max_value_bytes: config.max_value as usize,
-        segment_bytes: config.memory.then(|| segment_bytes_in_memory(config.max_value as usize)),
-        in_memory: config.memory,
-        max_data_bytes: config.max_data,
-        min_free_bytes: config.min_free,
-        value_cache_bytes: config.value_cache_bytes(),
-        compacts: !config.no_compaction,
-        memory: (bound_bytes > 0).then_some(MemoryBound { bound_bytes, used: memory::used }),
-        max_open_segments,
-        progress,
-    }
-}
-
-/// Opens the data directory, every cache that lives in it, and the one that clients reach without selecting another.
-fn open(
-    config: &Config,
-    options: StoreOptions,
-    clock: Arc<dyn Clock>,
-    entropy: Arc<Entropy>,
-) -> Result<Opened, ServerError> {
-    let (disk, root): (Arc<dyn Disk>, &Path) = if config.memory {
-        (Arc::new(MemoryDisk::new()), Path::new("/memory"))
-    } else {
-        (Arc::new(RealDisk), &config.data_dir)
-    };
-    let mut store = Store::open(disk, root, options, clock, entropy).map_err(ServerError::Open)?;
-    let (mut caches, widths) = (store.caches().map_err(ServerError::Open)?, widths(config));
-    let default = CacheName::default_cache();
-    if !caches.iter().any(|(name, _)| *name == default) {
-        let width = widths.get(&default).copied().unwrap_or(1);
-        caches.push((default, width));
-    }
-    let mut shards = Vec::new();
-    for (name, width) in &caches {
-        let asked = widths.get(name);
-        if asked.is_some_and(|asked| asked != width) {
-            tracing::info!(shards = width, "{name} keeps the number of shards it was made with");
-        }
-        for opened in store.open_cache(name, *width).map_err(ServerError::Open)? {
-            tell_opened(&opened);
-            shards.push(opened);
-        }
-    }
-    let (used, bound) = (memory::used(), config.max_memory);
-    if bound > 0 && used > bound {
-        tracing::warn!(
-            used,
-            bound,
-            "the data alone takes more memory than --max-memory allows: writes that grow are refused"
-        );
-    }
-    Ok(Opened { store, shards, caches })
-}
-
-fn tell_opened(opened: &OpenShard) {
-    let OpenShard { shard, report, .. } = opened;
-    if let Some((segment, at)) = report.cut {
-        tracing::warn!(
-            segment = segment.0,
-            byte = at,
-            "the last stop was not clean: an unfinished batch was cut off the end of the log of {}",
-            shard.id
-        );
-    }
-    tracing::info!(
-        keys = shard.index.view().len(),
-        created = report.created,
-        unclean_stop = report.unclean,
-        epoch = %report.epoch,
-        "opened {}",
-        shard.id
-    );
 }

@@ -95,6 +95,9 @@ pub struct Store {
     _lock: Box<dyn Send + Sync>,
 }
 
+/// Sealed segments that a shard may have open however many shards its cache has.
+const FEWEST_OPEN_SEGMENTS: usize = 2;
+
 /// A shard that was opened: for clients, for its driver's task, and what opening did.
 pub struct OpenShard {
     pub shard: Arc<Shard>,
@@ -208,7 +211,7 @@ impl Store {
             shard: id.clone(),
             segment_bytes,
             policy,
-            max_open_segments: self.options.max_open_segments,
+            max_open_segments: (self.options.max_open_segments / width.max(1) as usize).max(FEWEST_OPEN_SEGMENTS),
             entropy: Arc::clone(&self.entropy),
         };
         let index = Arc::new(KeyIndex::loading());

@@ -118,7 +118,8 @@ impl OpeningBroker {
         RUNTIME.call_once(|| rt::start(1).unwrap());
         let config = Config::parse_from([&["hearth", "--resp", "127.0.0.1:0"], arguments].concat());
         let drain_ms = config.drain * 1000;
-        let opening = rt::run(async move { Opening::listen(&config, Arc::new(Resp::default())).await }).unwrap();
+        let password = hearth::password::of(&config).unwrap();
+        let opening = rt::run(async move { Opening::listen(&config, Arc::new(Resp::new(password))).await }).unwrap();
         Self { opening, drain_ms }
     }
 

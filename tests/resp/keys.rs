@@ -184,6 +184,26 @@ fn pages_are_as_long_as_asked_for_and_an_empty_one_is_not_the_end() {
     }
 }
 
+#[test]
+fn a_page_of_long_keys_ends_early_however_many_are_asked_for() {
+    let broker = TestBroker::in_memory(&[]);
+    let mut client = broker.client();
+    let key = |number: usize| format!("{number:02}{}", "x".repeat(60_000));
+    fill(&mut client, (0..60).map(key));
+    let (mut cursor, mut all) = ("0".to_owned(), Vec::new());
+    loop {
+        let (next, keys) = page(&mut client, &cursor, " COUNT 1000");
+        assert!(keys.len() <= 18, "{} keys", keys.len());
+        all.extend(keys);
+        cursor = next;
+        if cursor == "0" {
+            break;
+        }
+    }
+    assert_eq!(all, (0..60).map(key).collect::<Vec<_>>());
+    assert_eq!(bulks(&ask(&mut client, "KEYS 0*x")), (0..10).map(key).collect::<Vec<_>>());
+}
+
 fn by_pattern(client: &mut Client, pattern: &str) -> Vec<String> {
     bulks(&ask(client, &format!("KEYS {pattern}")))
 }

@@ -147,7 +147,7 @@ pub fn record(scripts: &[Script], clean: impl Fn(&mut Client)) {
         let reply = converse(&mut Client::connect(redis.address), [script.sent.as_slice()], script.probed);
         let _ = write!(text, "\n[{}]\n", script.name);
         for (mark, bytes) in [('>', &script.sent), ('<', &reply)] {
-            if bytes.len() > LONG_BYTES {
+            if mark == '>' && bytes.len() > LONG_BYTES {
                 let _ = writeln!(text, "# {mark} {} bytes", bytes.len());
                 continue;
             }

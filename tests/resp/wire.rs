@@ -6,8 +6,9 @@
 use crate::abuse::rows::requests_that_are_none;
 use crate::broker::TestBroker;
 use crate::client::{Client, bulk};
+use crate::describe::command_infos;
 use crate::script::{Expected, LONG_BYTES, Recording, Script, converse, probe, record, recording};
-use crate::table::{commands, long_values, unknown_commands};
+use crate::table::{commands, long_values, server_commands, unknown_commands};
 
 /// Every key a script may leave behind.
 const KEYS: [&[u8]; 5] = [b"k", b"a", b"b", b"", b"\x00\xff\r\n"];
@@ -74,6 +75,11 @@ fn check_all(broker: &TestBroker, scripts: &[Script]) {
 #[test]
 fn commands_answer_the_bytes_of_redis_however_they_are_cut() {
     check_all(&TestBroker::in_memory(&[]), &commands());
+}
+
+#[test]
+fn commands_about_the_broker_answer_the_bytes_of_redis_however_they_are_cut() {
+    check_all(&TestBroker::in_memory(&[]), &server_commands());
 }
 
 #[test]
@@ -151,6 +157,9 @@ fn command_lists_itself_in_full() {
     let names = String::from_utf8(client.ask(["COMMAND", "LIST"])).unwrap();
     let listed: Vec<&str> = names.lines().filter(|line| !line.starts_with(['*', '$'])).collect();
     assert_eq!(names.lines().next(), Some(format!("*{}", listed.len()).as_str()));
+    // Subcommands are told within their containers.
+    let listed: Vec<&str> = listed.into_iter().filter(|name| !name.contains('|')).collect();
+    assert_eq!(client.ask(["COMMAND", "COUNT"]), format!(":{}\r\n", listed.len()).into_bytes());
     let all = client.ask(["COMMAND"]);
     assert_eq!(all, client.ask(["COMMAND", "INFO"]));
     assert_eq!(all, client.ask([&["COMMAND", "INFO"], &listed[..]].concat()));
@@ -161,17 +170,27 @@ fn command_lists_itself_in_full() {
 fn every_command_of_the_table_has_a_script() {
     let broker = TestBroker::in_memory(&[]);
     let names = String::from_utf8(broker.client().ask(["COMMAND", "LIST"])).unwrap();
-    let sent: Vec<String> =
-        commands().iter().map(|script| String::from_utf8_lossy(&script.sent).to_ascii_lowercase()).collect();
+    let scripts = commands().into_iter().chain(server_commands());
+    let sent: Vec<String> = scripts.map(|script| String::from_utf8_lossy(&script.sent).to_ascii_lowercase()).collect();
+    // In scripts or elsewhere in this directory: what these tell is never twice the same, or about other commands.
+    let elsewhere = ["client|info", "client|list", "lastsave", "time", "lolwut"];
+    let of_others = |name: &str| ["object", "memory", "script"].contains(&name.split('|').next().unwrap_or_default());
     for name in names.lines().filter(|line| !line.starts_with(['*', '$'])) {
-        let as_first = format!("\r\n${}\r\n{name}\r\n", name.len());
+        if elsewhere.contains(&name) || (name.contains('|') && of_others(name)) {
+            continue;
+        }
+        let words = name.split('|').map(|word| format!("\r\n${}\r\n{word}", word.len()));
+        let as_first = words.collect::<String>() + "\r\n";
         assert!(sent.iter().any(|sent| sent.contains(&as_first)), "no script sends {name}");
     }
 }
 
 #[test]
 fn no_two_scripts_have_one_name() {
-    let scripts = [commands(), unknown_commands(), requests_that_are_none(), long_values()].into_iter().flatten();
+    let scripts =
+        [commands(), server_commands(), command_infos(), unknown_commands(), requests_that_are_none(), long_values()]
+            .into_iter()
+            .flatten();
     let mut names: Vec<&str> = scripts.map(|script| script.name).collect();
     let count = names.len();
     names.sort_unstable();
@@ -184,7 +203,10 @@ fn no_two_scripts_have_one_name() {
 fn record_from_redis_when_asked() {
     if std::env::var_os("HEARTH_RECORD").is_some() {
         let scripts: Vec<Script> =
-            [commands(), unknown_commands(), requests_that_are_none()].into_iter().flatten().collect();
+            [commands(), server_commands(), command_infos(), unknown_commands(), requests_that_are_none()]
+                .into_iter()
+                .flatten()
+                .collect();
         record(&scripts, clean);
     }
 }

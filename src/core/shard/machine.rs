@@ -21,6 +21,7 @@ use crate::core::record::RecordError;
 use crate::core::record::cache::CacheRecord;
 use crate::core::record::control::{ControlRecord, Trim};
 use crate::core::shard::apply::{Applied, apply};
+use crate::core::shard::growth::Growth;
 use crate::core::shard::overlay::Overlay;
 use crate::core::shard::space::Space;
 use crate::core::shard::transaction::Transaction;
@@ -90,9 +91,7 @@ pub struct Machine {
     pub(super) epoch: Epoch,
     pub(super) space: Space,
     /// By how much each staged and not yet applied record will change the live bytes, while there is a bound on them.
-    pub(super) growth: VecDeque<(Offset, i64)>,
-    /// Their sum.
-    pub(super) growth_bytes: i64,
+    pub(super) growth: Growth,
     /// What the transaction under way began from.
     pub(super) transaction: Option<Transaction>,
     /// Somebody was told to wait until there is more room.
@@ -156,8 +155,7 @@ impl Machine {
             ordered_bytes: 0,
             epoch: start.epoch,
             space: Space { max_data_bytes: start.max_data_bytes, ..Space::default() },
-            growth: VecDeque::new(),
-            growth_bytes: 0,
+            growth: Growth::default(),
             transaction: None,
             room_wanted: false,
             applied_next: start.applied_next,
@@ -301,14 +299,13 @@ impl Machine {
 
     /// What the cache will hold when all that is staged is applied: bytes of live records.
     pub(super) fn held_bytes(&self) -> u64 {
-        self.index.view().live().bytes.saturating_add_signed(self.growth_bytes)
+        self.index.view().live().bytes.saturating_add_signed(self.growth.bytes())
     }
 
     /// The record staged at `offset` will change the live bytes by this much.
     pub(super) fn will_grow(&mut self, offset: Offset, bytes: i64) {
         if self.space.max_data_bytes > 0 {
-            self.growth.push_back((offset, bytes));
-            self.growth_bytes += bytes;
+            self.growth.add(offset, bytes);
         }
     }
 
@@ -381,9 +378,7 @@ impl Machine {
             Applied::Control(_) => {}
         }
         self.applied_next = header.next_offset();
-        while let Some((_, bytes)) = self.growth.pop_front_if(|(offset, _)| *offset < self.applied_next) {
-            self.growth_bytes -= bytes;
-        }
+        self.growth.applied(self.applied_next);
         self.consensus.applied(batch.index);
         Ok(())
     }

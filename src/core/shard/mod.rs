@@ -1,10 +1,11 @@
 //! One shard: a machine that decides, a driver that does its I/O, and what readers and waiters see of it.
 //!
-//! Reading order: `machine` (events in, work out; sans-IO), `stage` (what a write decides when it is staged), `space` (whether
-//! there is room for it), `transaction` (several writes, all or nothing), `overlay` (staged and not yet applied), `apply` (a committed batch becomes visible), `frontier` and
-//! `gate` (who waits for it, who for room), `read` (one value back from the log), `driver` (the one place that appends and
-//! flushes), `flusher` (its thread), `spare` (the next segment). Then what keeps a log for ever: `pace` (when it is too
-//! large), `compact` (passes), `carry` (what a pass stages), `housekeeper` (when all that runs), `counters`.
+//! Reading order: `machine` (events in, work out; sans-IO), `stage` (what a write decides when it is staged), `space` and
+//! `growth` (whether there is room for it), `transaction` (several writes, all or nothing), `overlay` (staged and not yet
+//! applied), `apply` (a committed batch becomes visible), `frontier` and `gate` (who waits for it, who for room), `read` (one
+//! value back from the log), `driver` (the one place that appends and flushes), `flusher` (its thread), `spare` (the next
+//! segment). Then what keeps a log for ever: `pace` (when it is too large), `compact` (passes), `carry` (what a pass stages),
+//! `housekeeper` (when all that runs), `counters`.
 //!
 //! Lock order: `machine`, then `index`, then `segments`, then the waiters of frontier and gate. No lock is held across an await.
 //!
@@ -19,6 +20,7 @@ pub mod driver;
 pub mod flusher;
 pub mod frontier;
 pub mod gate;
+pub mod growth;
 pub mod housekeeper;
 pub mod machine;
 pub mod overlay;

@@ -6,6 +6,7 @@
 
 use crate::core::error::Refusal;
 use crate::core::log::frame::{BatchBuilder, Mark};
+use crate::core::shard::growth::GrowthMark;
 use crate::core::shard::machine::Machine;
 use crate::core::types::{Millis, Offset};
 
@@ -14,8 +15,7 @@ pub(super) struct Transaction {
     next_offset: Offset,
     /// The open batch's end; `None` when there was no open batch.
     open: Option<Mark>,
-    growth: usize,
-    growth_bytes: i64,
+    growth: GrowthMark,
     /// It did not fit what was left of the open batch.
     overflowed: bool,
 }
@@ -31,8 +31,7 @@ impl Machine {
         self.transaction = Some(Transaction {
             next_offset: self.next_offset,
             open: self.open.as_ref().map(BatchBuilder::mark),
-            growth: self.growth.len(),
-            growth_bytes: self.growth_bytes,
+            growth: self.growth.mark(),
             overflowed: false,
         });
     }
@@ -49,8 +48,7 @@ impl Machine {
         let Some(begun) = self.transaction.take() else { return false };
         self.overlay.roll_back();
         self.next_offset = begun.next_offset;
-        self.growth.truncate(begun.growth);
-        self.growth_bytes = begun.growth_bytes;
+        self.growth.back_to(begun.growth);
         match begun.open {
             Some(mark) => {
                 if let Some(open) = &mut self.open {

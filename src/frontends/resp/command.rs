@@ -183,6 +183,12 @@ pub fn shown(word: &[u8], most: usize) -> &[u8] {
     word.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
+/// A text around a word that was sent.
+#[must_use]
+pub fn around(before: &str, word: &[u8], behind: &str) -> CommandError {
+    [before.as_bytes(), shown(word, usize::MAX), behind.as_bytes()].concat().into()
+}
+
 /// Redis's text: the name, cut at 128 bytes, and arguments until 128 bytes of them are shown.
 fn unknown(args: Args<'_>) -> Vec<u8> {
     let mut arguments = Vec::new();

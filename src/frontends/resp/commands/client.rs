@@ -9,6 +9,7 @@ use crate::frontends::resp::args::{eq_ignore_case, parse_i64};
 use crate::frontends::resp::call::{Call, CommandError};
 use crate::frontends::resp::client::{Answers, Client};
 use crate::frontends::resp::clients::Card;
+use crate::frontends::resp::command::around;
 use crate::frontends::resp::commands::connection::DEFAULT_USER;
 use crate::frontends::resp::encode::Frame;
 use crate::frontends::resp::error;
@@ -47,7 +48,7 @@ pub fn setinfo(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     } else if eq_ignore_case(option, b"LIB-VER") {
         &mut call.client.library_version
     } else {
-        return Err(format!("ERR Unrecognized option '{}'", String::from_utf8_lossy(option)).into());
+        return Err(around("ERR Unrecognized option '", option, "'"));
     };
     if !is_printable(value) {
         let option = String::from_utf8_lossy(option).to_ascii_lowercase();
@@ -122,7 +123,7 @@ fn is_type_of_all(given: &[u8]) -> Result<bool, CommandError> {
     match () {
         () if is("normal") => Ok(true),
         () if ["master", "replica", "slave", "pubsub"].into_iter().any(is) => Ok(false),
-        () => Err(format!("ERR Unknown client type '{}'", String::from_utf8_lossy(given)).into()),
+        () => Err(around("ERR Unknown client type '", given, "'")),
     }
 }
 
@@ -160,7 +161,7 @@ impl<'a> Filter<'a> {
                 () if call.is(i, "LADDR") => filter.local_address = Some(value),
                 () if call.is(i, "USER") => {
                     if value != DEFAULT_USER {
-                        return Err(format!("ERR No such user '{}'", String::from_utf8_lossy(value)).into());
+                        return Err(around("ERR No such user '", value, "'"));
                     }
                 }
                 () if call.is(i, "SKIPME") && eq_ignore_case(value, b"yes") => filter.skips_this_one = true,

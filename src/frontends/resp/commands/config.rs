@@ -8,6 +8,7 @@ use std::sync::atomic::Ordering;
 use crate::core::log::FsyncPolicy;
 use crate::frontends::resp::args::parse_i64;
 use crate::frontends::resp::call::{Call, CommandError};
+use crate::frontends::resp::command::around;
 use crate::frontends::resp::encode::Frame;
 use crate::frontends::resp::error;
 use crate::frontends::resp::glob;
@@ -70,8 +71,7 @@ pub fn set(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let mut asked: Vec<(&'static str, &[u8])> = Vec::new();
     for i in (2..call.args.len()).step_by(2) {
         let Some((name, now)) = settings.iter().find(|(name, _)| call.is(i, name)) else {
-            let given = String::from_utf8_lossy(call.arg(i));
-            return Err(format!("ERR Unknown option or number of arguments for CONFIG SET - '{given}'").into());
+            return Err(around("ERR Unknown option or number of arguments for CONFIG SET - '", call.arg(i), "'"));
         };
         if asked.iter().any(|(other, _)| other == name) {
             return Err(failed(name, "duplicate parameter"));

@@ -5,7 +5,7 @@
 
 use crate::frontends::resp::args::{eq_ignore_case, parse_i64};
 use crate::frontends::resp::call::{Call, CommandError};
-use crate::frontends::resp::command::Command;
+use crate::frontends::resp::command::{Command, around};
 use crate::frontends::resp::commands::connection::DEFAULT_USER;
 use crate::frontends::resp::encode::Frame;
 use crate::frontends::resp::error;
@@ -73,7 +73,7 @@ pub fn latency_reset(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 
 /// LATENCY GRAPH event
 pub fn latency_graph(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    Err(format!("ERR No samples available for event '{}'", String::from_utf8_lossy(call.arg(2))).into())
+    Err(around("ERR No samples available for event '", call.arg(2), "'"))
 }
 
 /// LATENCY DOCTOR
@@ -104,8 +104,8 @@ pub fn function_flush(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 /// Redis's text where a subcommand counts its arguments itself; it is another than elsewhere.
 #[must_use]
 pub fn too_many(container: &str, given: &[u8]) -> CommandError {
-    let (given, container) = (String::from_utf8_lossy(given), container.to_ascii_uppercase());
-    format!("ERR unknown subcommand or wrong number of arguments for '{given}'. Try {container} HELP.").into()
+    let behind = format!("'. Try {} HELP.", container.to_ascii_uppercase());
+    around("ERR unknown subcommand or wrong number of arguments for '", given, &behind)
 }
 
 /// ACL WHOAMI
@@ -160,7 +160,7 @@ pub fn acl_cat(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
         Some(_) if call.args.len() > 3 => return Err(too_many("acl", call.arg(1))),
         Some(category) => {
             if !CATEGORIES.iter().any(|known| eq_ignore_case(known.as_bytes(), category)) {
-                return Err(format!("ERR Unknown category '{}'", String::from_utf8_lossy(category)).into());
+                return Err(around("ERR Unknown category '", category, "'"));
             }
             Frame::Array(every().filter(|command| is_of(command, category)).map(|command| text(command.name)).collect())
         }

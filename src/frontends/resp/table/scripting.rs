@@ -4,6 +4,7 @@
 
 use crate::frontends::resp::command::{Command, DEFAULT};
 use crate::frontends::resp::commands::script;
+use crate::frontends::resp::table::subcommands;
 
 pub(super) static ROWS: &[Command] = &[
     Command {
@@ -53,12 +54,12 @@ pub(super) static ROWS: &[Command] = &[
     Command {
         name: "script",
         arity: -2,
-        flags: &["noscript", "stale"],
+        flags: &[],
         group: "scripting",
         since: "2.6.0",
-        complexity: "O(N) where N is the number of scripts",
+        complexity: "Depends on subcommand.",
         summary: "Tells about scripts: LOAD and EXISTS of those that are known, FLUSH, HELP.",
-        run: script::script,
+        subcommands: subcommands::SCRIPT,
         ..DEFAULT
     },
 ];

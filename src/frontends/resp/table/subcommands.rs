@@ -3,7 +3,7 @@
 //! Promise: sorted by name within a container; each has a HELP, which tells them. Must never run anything.
 
 use crate::frontends::resp::command::{Command, DEFAULT, Keys, Run};
-use crate::frontends::resp::commands::{client, command, config, help, object, server, slowlog};
+use crate::frontends::resp::commands::{client, command, config, help, object, script, server, slowlog};
 
 /// The flags of most of them.
 const PLAIN: &[&str] = &["loading", "stale"];
@@ -137,6 +137,16 @@ pub(super) static OBJECT: &[Command] = &[
     help_of("object|help", "6.2.0"),
     of_key("object|idletime", "2.2.3", "Answers 0: when a key was used is not kept.", object::idletime),
     of_key("object|refcount", "2.2.3", "Answers how many users Redis's object would have.", object::refcount),
+];
+
+pub(super) static SCRIPT: &[Command] = &[
+    sub("script|exists", -3, &["noscript"], "2.6.0", "Tells which scripts are known.", script::script)
+        .costs("O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation)."),
+    sub("script|flush", -2, &["noscript"], "2.6.0", "Accepted: what is known stays known.", script::script)
+        .costs("O(N) with N being the number of scripts in cache"),
+    sub("script|help", 2, PLAIN, "5.0.0", "Tells the subcommands.", script::script),
+    sub("script|load", 3, &["noscript", "stale"], "2.6.0", "Answers the SHA1 of a known script.", script::script)
+        .costs("O(N) with N being the length in bytes of the script body."),
 ];
 
 pub(super) static SLOWLOG: &[Command] = &[

@@ -95,8 +95,8 @@ fn expire(m: &mut Maker, name: &str) {
     let key = match flags {
         [] | ["NX" | "XX"] => m.given(&[Any, Absent, Text, Text, Lasting, Dated, Dated]),
         // What is compared with another time needs one.
-        _ if name.ends_with("AT") => m.given(&[Absent, Text, Lasting, Dated, Dated]),
-        _ => m.given(&[Absent, Text, Lasting, Lasting, Dated]),
+        _ if name.ends_with("AT") => m.given(&[Absent, Absent, Text, Lasting, Dated, Dated]),
+        _ => m.given(&[Absent, Absent, Text, Lasting, Lasting, Dated]),
     };
     let when = if m.dice.percent(18) { "-1".to_owned() } else { when(m, name) };
     let mut words = vec![name.as_bytes().to_vec(), key, when.into_bytes()];
@@ -232,7 +232,7 @@ fn object(m: &mut Maker) {
         // What was appended to is kept in another way.
         say!(m, "APPEND", key, "more");
     }
-    match m.dice.below(20) {
+    match m.dice.below(14) {
         0 => say!(m, "OBJECT", subcommand),
         1 => say!(m, "OBJECT", subcommand, key, "more"),
         _ => say!(m, "OBJECT", subcommand, key),

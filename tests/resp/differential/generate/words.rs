@@ -169,7 +169,7 @@ pub fn integer(dice: &mut Dice) -> String {
     }
 }
 
-/// Floats whose sums are exact in 64 bits and print in few digits, so that 64 and 80 bits give one text.
+/// Floats in every form.
 const FLOATS: &[&str] = &[
     "0",
     "1",
@@ -201,6 +201,32 @@ const FLOATS: &[&str] = &[
     "0x1p3",
 ];
 
+/// At the edges of 64 bits, of 80 bits, and of what prints.
+const HUGE_AND_TINY: &[&str] = &[
+    "1e308",
+    "-1e308",
+    "1.7976931348623157e308",
+    "1e400",
+    "1e4932",
+    "-1e4931",
+    "1.18973149535723176502e4932",
+    "4.9e-324",
+    "1e-320",
+    "1e-400",
+    "3.6e-4951",
+    "1e-17",
+    "5e-18",
+    "4.9999e-18",
+    "1e17",
+    "18446744073709551616",
+    "9223372036854775807.5",
+    "0.1",
+    "3000.1",
+    "0x1.fffffffffffffffep0",
+    "0x1p-64",
+    "0x1p16383",
+];
+
 /// What is no float, or is not finite.
 pub const NO_FLOATS: &[&str] = &[
     "abc", "", " 1", "1 ", "1.5.2", "1e", "e5", "1,5", "nan", "NaN", "-nan", "0x", "--1", "1\u{0}", "1e400x", "+-1",
@@ -211,7 +237,29 @@ pub const NO_FLOATS: &[&str] = &[
 pub const INFINITIES: &[&str] = &["inf", "-inf", "+inf", "Inf", "INFINITY", "infinity", "1e5000", "-1e5000"];
 
 pub fn float(dice: &mut Dice) -> String {
-    (dice.text(FLOATS)).to_owned()
+    match dice.below(10) {
+        0..5 => dice.text(FLOATS).to_owned(),
+        5..9 => drawn_float(dice),
+        _ => dice.text(HUGE_AND_TINY).to_owned(),
+    }
+}
+
+/// Digits, a point somewhere and a power now and then: what shows how many bits a sum has.
+fn drawn_float(dice: &mut Dice) -> String {
+    let mut text = String::from(dice.text(&["", "", "-", "+"]));
+    for _ in 0..dice.between(1, 12) {
+        text.push(char::from(b'0' + dice.below(10) as u8));
+    }
+    if dice.percent(70) {
+        text.push('.');
+        for _ in 0..dice.between(1, 20) {
+            text.push(char::from(b'0' + dice.below(10) as u8));
+        }
+    }
+    if dice.percent(25) {
+        text.push_str(&format!("e{}", dice.between(0, 80) as i64 - 40));
+    }
+    text
 }
 
 pub fn value(dice: &mut Dice) -> Vec<u8> {

@@ -68,13 +68,6 @@ pub(super) static FACTS: &[Facts] = &[
     Facts { name: "function|help", categories: &["@slow", "@scripting"], tips: &[], specs: &[], arguments: &[] },
     Facts { name: "script", categories: &["@slow"], tips: &[], specs: &[], arguments: &[] },
     Facts {
-        name: "script|debug",
-        categories: &["@slow", "@scripting"],
-        tips: &[],
-        specs: &[],
-        arguments: &[one_of("mode", &[flag("yes", "YES"), flag("sync", "SYNC"), flag("no", "NO")])],
-    },
-    Facts {
         name: "script|exists",
         categories: &["@slow", "@scripting"],
         tips: &["request_policy:all_shards", "response_policy:agg_logical_and"],
@@ -89,13 +82,6 @@ pub(super) static FACTS: &[Facts] = &[
         arguments: &[one_of("async", &[flag("async", "ASYNC"), flag("sync", "SYNC")]).since("6.2.0").optional()],
     },
     Facts { name: "script|help", categories: &["@slow", "@scripting"], tips: &[], specs: &[], arguments: &[] },
-    Facts {
-        name: "script|kill",
-        categories: &["@slow", "@scripting"],
-        tips: &["request_policy:all_shards", "response_policy:one_succeeded"],
-        specs: &[],
-        arguments: &[],
-    },
     Facts {
         name: "script|load",
         categories: &["@slow", "@scripting"],
