@@ -209,5 +209,7 @@ fn own() -> Vec<Script> {
             .differs(":0\r\n+OK\r\n:0\r\n:0\r\n:1\r\n:0\r\n+OK\r\n:1\r\n:0\r\n+OK\r\n:1\r\n-ERR wrong number of arguments for 'delex' command\r\n-ERR Invalid condition. Use IFEQ or IFNE\r\n", NEWER),
         Script::of("hearth-get-of-nothing", "HEARTH.GET k | HEARTH.GET | HEARTH.SET k 1 IFREV 99999 | HEARTH.SET k 1 XX | HEARTH.SET k 1 GET | HEARTH.SET k 1 EXAT 1 | EXISTS k")
             .differs("$-1\r\n-ERR wrong number of arguments for 'hearth.get' command\r\n$-1\r\n$-1\r\n-ERR syntax error\r\n:0\r\n:0\r\n", OWN),
+        Script::of("hearth-info-takes-no-argument", "HEARTH.INFO x")
+            .differs("-ERR wrong number of arguments for 'hearth.info' command\r\n", "redis-server has no logs to tell of"),
     ]
 }
