@@ -100,7 +100,8 @@ fn docs_are_maps_of_even_length_with_every_field_in_both_protocols() {
 
 #[test]
 fn the_syntax_of_a_command_is_a_tree() {
-    let mut client = TestBroker::in_memory(&[]).client();
+    let broker = TestBroker::in_memory(&[]);
+    let mut client = broker.client();
     client.ask(["HELLO", "3"]);
     let docs = String::from_utf8(client.ask(["COMMAND", "DOCS", "getex"])).unwrap();
     let (_, arguments) = docs.split_once("$9\r\narguments\r\n").unwrap();
