@@ -64,14 +64,14 @@ impl<'a> Outlet<'a> {
             }
             match patch {
                 Patch::Lost { protocol, fate, wrote, .. } => {
-                    Reply::new(&mut out, protocol).error(&error::of_fate(fate, wrote));
+                    Reply::new(&mut out, protocol).error(error::of_fate(fate, wrote));
                     errors += 1;
                 }
                 Patch::Value(cold) if cold.pinned.bytes() <= STREAMED_VALUE_BYTES => {
                     match late::read(&cold.pinned, &cold.key).await {
                         Ok((record, value)) => Reply::new(&mut out, cold.protocol).bulk(&record[value..]),
                         Err(fault) => {
-                            Reply::new(&mut out, cold.protocol).error(&(cold.told)(&fault));
+                            Reply::new(&mut out, cold.protocol).error((cold.told)(&fault));
                             errors += 1;
                         }
                     }
@@ -85,7 +85,7 @@ impl<'a> Outlet<'a> {
                         out.extend_from_slice(b"\r\n");
                     }
                     Err(fault) => {
-                        Reply::new(&mut out, cold.protocol).error(&(cold.told)(&fault));
+                        Reply::new(&mut out, cold.protocol).error((cold.told)(&fault));
                         errors += 1;
                     }
                 },

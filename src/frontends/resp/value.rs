@@ -78,7 +78,7 @@ fn write_found(replies: &mut Replies, placed: &Placed<'_>, scratch: &mut Vec<u8>
         Ok(Some(Found::Staged(value))) => return replies.writer(protocol).bulk(value),
         Ok(Some(Found::Cached(value))) => return replies.writer(protocol).bulk(&value),
         Ok(Some(Found::Stored(pinned))) => pinned,
-        Err(fault) => return replies.error(protocol, &told(&fault)),
+        Err(fault) => return replies.error(protocol, told(&fault)),
     };
     if (held && pinned.bytes() > HELD_VALUE_BYTES) || pinned.bytes() > STREAMED_VALUE_BYTES {
         return replies.cold(protocol, pinned, key, told);
@@ -86,13 +86,13 @@ fn write_found(replies: &mut Replies, placed: &Placed<'_>, scratch: &mut Vec<u8>
     match pinned.read(key, DiskWait::Never, scratch) {
         Ok(Some(value)) => replies.writer(protocol).bulk(value),
         Ok(None) => replies.cold(protocol, pinned, key, told),
-        Err(fault) => replies.error(protocol, &told(&fault)),
+        Err(fault) => replies.error(protocol, told(&fault)),
     }
 }
 
 fn write_pinned(replies: &mut Replies, placed: &Placed<'_>, pinned: Result<Pinned, ReadError>) {
     match pinned {
         Ok(pinned) => replies.cold(placed.protocol, pinned, placed.key, placed.told),
-        Err(fault) => replies.error(placed.protocol, &(placed.told)(&fault)),
+        Err(fault) => replies.error(placed.protocol, (placed.told)(&fault)),
     }
 }
