@@ -50,18 +50,15 @@ impl Coverage {
     pub fn table(&self) -> String {
         let expected = expected();
         let mut text = String::new();
-        let least = expected.iter().map(|cell| (self.seen(cell), cell)).min();
-        if let Some((count, cell)) = least {
-            let _ = writeln!(text, "{} cells, the rarest {count} times: {cell}", expected.len());
+        let mut counts: Vec<_> = expected.iter().map(|cell| (self.seen(cell), cell)).collect();
+        counts.sort_unstable();
+        let _ = writeln!(text, "{} cells; the rarest:", counts.len());
+        for (count, cell) in counts.iter().take(10) {
+            let _ = writeln!(text, "  {count:>5}  {cell}");
         }
         let rare = self.rare();
         let _ = writeln!(text, "{} cells seen fewer than {LEAST} times", rare.len());
         for (cell, count) in rare {
-            let _ = writeln!(text, "  {count:>5}  {cell}");
-        }
-        let mut common: Vec<_> = self.cells.iter().map(|(cell, count)| (count, cell)).collect();
-        common.sort_unstable();
-        for (count, cell) in common.iter().rev().take(10) {
             let _ = writeln!(text, "  {count:>5}  {cell}");
         }
         let others: Vec<_> = self.cells.iter().filter(|(cell, _)| !expected.contains(*cell)).collect();

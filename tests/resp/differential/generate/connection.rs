@@ -10,15 +10,15 @@ use crate::differential::label::KNOWN;
 /// Each command with its weight: roughly how many kinds of replies it has.
 pub const COMMANDS: &[(usize, Generator)] = &[
     (24, ping),
-    (18, echo),
+    (22, echo),
     (36, select),
     (110, hello),
     (6, |m| plainly!(m, &["RESET"])),
-    (230, client),
+    (260, client),
     (110, command),
     (34, config),
-    (18, |m| plainly!(m, &["TIME"])),
-    (14, unknown),
+    (24, |m| plainly!(m, &["TIME"])),
+    (18, unknown),
     (170, wrong_count),
 ];
 
@@ -157,6 +157,13 @@ fn config(m: &mut Maker) {
 
 /// Names that nobody knows, with arguments that an error text has to show.
 fn unknown(m: &mut Maker) {
+    if m.dice.percent(25) {
+        let subcommand = m.dice.pick(&[&b"\xff\xfe"[..], b"nul\x00inside", b"line\r\nend\n", b"\r\n", b" "]).to_vec();
+        let container = m.dice.text(&["CLIENT", "CONFIG", "COMMAND", "OBJECT", "MEMORY", "HELLO 3"]);
+        let mut words: Vec<Vec<u8>> = container.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+        words.push(subcommand);
+        return m.say(words);
+    }
     let long = "F".repeat(200);
     let name: &[u8] = match m.dice.below(10) {
         0 => b"",

@@ -15,19 +15,19 @@ use State::{Absent, Any, Dated, Empty, Integer, Lasting, Text};
 /// Each command with its weight: roughly how many kinds of replies it has.
 pub const COMMANDS: &[(usize, Generator)] = &[
     (18, |m| several(m, "DEL")),
-    (18, |m| several(m, "UNLINK")),
+    (24, |m| several(m, "UNLINK")),
     (18, |m| several(m, "EXISTS")),
-    (18, |m| several(m, "TOUCH")),
-    (18, |m| on_one_key(m, "TYPE")),
+    (22, |m| several(m, "TOUCH")),
+    (22, |m| on_one_key(m, "TYPE")),
     (18, |m| on_one_key(m, "TTL")),
     (18, |m| on_one_key(m, "PTTL")),
-    (18, |m| on_one_key(m, "EXPIRETIME")),
-    (18, |m| on_one_key(m, "PEXPIRETIME")),
+    (24, |m| on_one_key(m, "EXPIRETIME")),
+    (24, |m| on_one_key(m, "PEXPIRETIME")),
     (24, |m| on_one_key(m, "PERSIST")),
-    (215, |m| expire(m, "EXPIRE")),
-    (215, |m| expire(m, "PEXPIRE")),
-    (215, |m| expire(m, "EXPIREAT")),
-    (215, |m| expire(m, "PEXPIREAT")),
+    (240, |m| expire(m, "EXPIRE")),
+    (240, |m| expire(m, "PEXPIRE")),
+    (240, |m| expire(m, "EXPIREAT")),
+    (240, |m| expire(m, "PEXPIREAT")),
     (22, keys),
     (56, scan),
     (60, scan_to_the_end),
@@ -40,7 +40,7 @@ pub const COMMANDS: &[(usize, Generator)] = &[
     (80, copy),
     (150, object),
     (56, memory),
-    (28, wait),
+    (36, wait),
     (36, lapse),
     (4, lapse_while_watched),
 ];
@@ -90,7 +90,15 @@ fn expire(m: &mut Maker, name: &str) {
         17..23 => &["LT", "XX"],
         23 => [&["NX", "XX"], &["NX", "GT"], &["LT", "NX"], &["GT", "GT"]][m.dice.below(4)],
         24 => &["GT", "LT"],
-        _ => [&["FOO"][..], &[""], &["XX", "BAR"], &["KEEPTTL"], &["NX", "XX", "GT", "LT"]][m.dice.below(5)],
+        _ => [
+            &["FOO"][..],
+            &[""],
+            &["XX", "BAR"],
+            &["KEEPTTL"],
+            &["NX", "XX", "GT", "LT"],
+            &["line\r\nend\n"],
+            &["nul\0inside"],
+        ][m.dice.below(7)],
     };
     let key = match flags {
         [] | ["NX" | "XX"] => m.given(&[Any, Absent, Text, Text, Lasting, Dated, Dated]),
@@ -288,7 +296,14 @@ fn lapse(m: &mut Maker) {
     let request = Request::of(&words[..=last]);
     m.step(Step::Lapse { connection: HAND, database, key: key.clone(), requests: vec![request] });
     // What is there of it afterwards is the point.
-    let name = m.dice.text(&[
+    for _ in 0..m.dice.between(1, 2) {
+        on_lapsed(m, &key);
+    }
+}
+
+/// Something that would tell a key that has lapsed from one that was never there.
+fn on_lapsed(m: &mut Maker, key: &[u8]) {
+    const PLAIN: &[&str] = &[
         "GET",
         "EXISTS",
         "TYPE",
@@ -300,15 +315,32 @@ fn lapse(m: &mut Maker) {
         "STRLEN",
         "PEXPIRETIME",
         "GETEX",
-    ]);
-    match m.dice.below(10) {
+        "TOUCH",
+        "UNLINK",
+        "DECR",
+    ];
+    let other = m.key();
+    match m.dice.below(30) {
         0 => say!(m, "SET", key, "v", "NX"),
         1 => say!(m, "SET", key, "v", "XX"),
         2 => say!(m, "SET", key, "v", "KEEPTTL", "GET"),
         3 => say!(m, "EXPIRE", key, "1000"),
         4 => say!(m, "SETNX", key, "v"),
         5 => say!(m, "KEYS", "*"),
-        _ => say!(m, name, key),
+        6 => say!(m, "RENAME", key, other),
+        7 => say!(m, "RENAMENX", other, key),
+        8 => say!(m, "COPY", key, other, "REPLACE"),
+        9 => say!(m, "COPY", other, key),
+        10 => say!(m, "MSETNX", key, "v", other, "w"),
+        11 => say!(m, "APPEND", key, "v"),
+        12 => say!(m, "SETRANGE", key, "2", "v"),
+        13 => say!(m, "GETSET", key, "v"),
+        14 => say!(m, "INCRBYFLOAT", key, "1.5"),
+        15 => say!(m, "MGET", other, key),
+        16 => say!(m, "GETRANGE", key, "0", "-1"),
+        17 => say!(m, "OBJECT", "ENCODING", key),
+        18 => say!(m, "PEXPIREAT", key, "4200000000000", "XX"),
+        _ => say!(m, m.dice.text(PLAIN), key),
     }
 }
 

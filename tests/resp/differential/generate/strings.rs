@@ -12,7 +12,7 @@ use State::{Absent, Any, Dated, Empty, Float, Integer, Lasting, Text};
 /// Each command with its weight: roughly how many kinds of replies it has.
 pub const COMMANDS: &[(usize, Generator)] = &[
     (20, get),
-    (430, set),
+    (460, set),
     (60, wrong_set),
     (18, setnx),
     (20, |m| setex(m, "SETEX")),
@@ -20,8 +20,8 @@ pub const COMMANDS: &[(usize, Generator)] = &[
     (18, getset),
     (20, getdel),
     (140, getex),
-    (20, mget),
-    (18, mset),
+    (26, mget),
+    (26, mset),
     (22, msetnx),
     (18, strlen),
     (26, |m| increment(m, "INCR")),

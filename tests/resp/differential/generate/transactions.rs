@@ -10,7 +10,7 @@ use crate::differential::side::HAND;
 /// Each kind with its weight.
 pub const COMMANDS: &[(usize, Generator)] = &[
     (180, transaction),
-    (56, watched),
+    (46, watched),
     (14, |m| plainly!(m, &["EXEC"])),
     (14, |m| plainly!(m, &["DISCARD"])),
     (10, |m| plainly!(m, &["UNWATCH"])),
