@@ -113,6 +113,9 @@ pub fn masked(reply: Vec<u8>) -> Vec<u8> {
 /// A script longer than this is not written down, only its reply.
 pub const LONG_BYTES: usize = 4096;
 
+/// Longer bytes are not written down line by line.
+const MANY_BYTES: usize = 512;
+
 /// What redis-server answers to scripts, by their names: what was sent and what came back.
 pub type Recording = BTreeMap<String, (Vec<u8>, Vec<u8>)>;
 
@@ -151,7 +154,9 @@ pub fn record(scripts: &[Script], clean: impl Fn(&mut Client)) {
                 let _ = writeln!(text, "# {mark} {} bytes", bytes.len());
                 continue;
             }
-            for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            // A line each, so that a change is seen where it is; what is long, as much on a line as it takes.
+            let by_lines = bytes.len() <= MANY_BYTES;
+            for line in bytes.split_inclusive(|byte| by_lines && *byte == b'\n') {
                 for part in line.chunks(200) {
                     let _ = writeln!(text, "{mark} {}", part.escape_ascii());
                 }

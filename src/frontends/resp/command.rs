@@ -111,7 +111,9 @@ pub fn run(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 /// An error about a request itself breaks the transaction that it was to be part of, or to end.
 fn spoil(call: &mut Call<'_, '_>, text: &[u8]) -> CommandError {
     if call.is(0, "exec") {
+        // As in Redis, even outside a transaction nothing is watched from here on.
         call.client.end_transaction();
+        call.client.unwatch();
         let told = text.strip_prefix(b"ERR ").unwrap_or(text);
         return [b"EXECABORT Transaction discarded because of: ", told].concat().into();
     }

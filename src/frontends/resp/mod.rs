@@ -1,7 +1,9 @@
 //! RESP, the protocol of Redis clients.
 //!
 //! Reading order: `connection` (one client's conversation), `input` and `scan` (bytes to requests), `command` and
-//! `table/` (which commands there are), `call` (one being run), `commands/` (what each does), `scripts/` (scripts that are known), `transaction`, `value`, `replies`, `outlet` and `encode` (answers to bytes), `error` (the core's errors in
+//! `table/` (which commands there are), `call` (one being run), `commands/` (what each does), `scripts/` (scripts that are
+//! known), `transaction`, `shared` and `cursors` (what connections have in common), `glob` and `long_double` (patterns and
+//! numbers as Redis takes them), `value`, `replies`, `outlet` and `encode` (answers to bytes), `error` (the core's errors in
 //! Redis's words). `limits` has every bound.
 //!
 //! Promise: nothing a client sends makes it panic, recurse, loop, or allocate more than was really sent.

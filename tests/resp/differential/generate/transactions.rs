@@ -26,10 +26,8 @@ fn watch(m: &mut Maker) {
 /// WATCH, and EXISTS right behind it: whether a key was there is needed to judge what EXEC answers.
 fn watch_these(m: &mut Maker, keys: &[Vec<u8>]) {
     m.say([&[b"WATCH".to_vec()], keys].concat());
-    if !m.in_transaction {
-        for key in keys {
-            say!(m, "EXISTS", key);
-        }
+    for key in keys {
+        say!(m, "EXISTS", key);
     }
 }
 
