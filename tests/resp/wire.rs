@@ -198,6 +198,20 @@ fn no_two_scripts_have_one_name() {
     assert_eq!(names.len(), count);
 }
 
+/// Each reply that is not redis-server's has its name and its reason in docs/resp.md.
+#[test]
+fn every_reply_that_differs_is_a_named_line_of_the_document() {
+    let document = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/resp.md");
+    let text = std::fs::read_to_string(document).unwrap();
+    let scripts = [commands(), unknown_commands(), requests_that_are_none(), long_values()].into_iter().flatten();
+    let lines = scripts.filter_map(|script| match script.expected {
+        Expected::Own(_, reason) => Some(format!("| `{}` | {reason} |", script.name)),
+        Expected::Recorded => None,
+    });
+    let missing: Vec<String> = lines.filter(|line| !text.contains(line.as_str())).collect();
+    assert!(missing.is_empty(), "docs/resp.md lacks\n{}", missing.join("\n"));
+}
+
 /// Writes `recorded.txt` when asked to by `HEARTH_RECORD=1`.
 #[test]
 fn record_from_redis_when_asked() {
