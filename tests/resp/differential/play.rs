@@ -226,7 +226,8 @@ impl Play<'_> {
             }
         } else if name == "MULTI" && *reply == Reply::Simple(b"OK".to_vec()) {
             *queued = Some(Vec::new());
-        } else if ["EXEC", "DISCARD", "RESET"].contains(&name.as_str()) && request.0.len() == 1 {
+        } else if name == "EXEC" || (["DISCARD", "RESET"].contains(&name.as_str()) && request.0.len() == 1) {
+            // With arguments, too, EXEC ends a transaction; the others stay without effect.
             *queued = None;
         }
     }

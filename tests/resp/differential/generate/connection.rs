@@ -15,11 +15,11 @@ pub const COMMANDS: &[(usize, Generator)] = &[
     (110, hello),
     (6, |m| plainly!(m, &["RESET"])),
     (260, client),
-    (110, command),
+    (150, command),
     (34, config),
     (24, |m| plainly!(m, &["TIME"])),
     (18, unknown),
-    (170, wrong_count),
+    (200, wrong_count),
 ];
 
 fn ping(m: &mut Maker) {
@@ -42,6 +42,7 @@ fn select(m: &mut Maker) {
         "1.5",
         "99999999999",
         "-3000000000",
+        "2147483648",
         "01",
         " 1",
         "9223372036854775808",

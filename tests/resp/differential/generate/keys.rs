@@ -16,11 +16,11 @@ use State::{Absent, Any, Dated, Empty, Integer, Lasting, Text};
 pub const COMMANDS: &[(usize, Generator)] = &[
     (18, |m| several(m, "DEL")),
     (24, |m| several(m, "UNLINK")),
-    (18, |m| several(m, "EXISTS")),
+    (24, |m| several(m, "EXISTS")),
     (22, |m| several(m, "TOUCH")),
     (22, |m| on_one_key(m, "TYPE")),
     (18, |m| on_one_key(m, "TTL")),
-    (18, |m| on_one_key(m, "PTTL")),
+    (24, |m| on_one_key(m, "PTTL")),
     (24, |m| on_one_key(m, "EXPIRETIME")),
     (24, |m| on_one_key(m, "PEXPIRETIME")),
     (24, |m| on_one_key(m, "PERSIST")),
@@ -38,7 +38,7 @@ pub const COMMANDS: &[(usize, Generator)] = &[
     (24, |m| rename(m, "RENAME")),
     (24, |m| rename(m, "RENAMENX")),
     (80, copy),
-    (150, object),
+    (175, object),
     (56, memory),
     (36, wait),
     (36, lapse),
@@ -320,7 +320,7 @@ fn on_lapsed(m: &mut Maker, key: &[u8]) {
         "DECR",
     ];
     let other = m.key();
-    match m.dice.below(30) {
+    match m.dice.below(32) {
         0 => say!(m, "SET", key, "v", "NX"),
         1 => say!(m, "SET", key, "v", "XX"),
         2 => say!(m, "SET", key, "v", "KEEPTTL", "GET"),
@@ -340,6 +340,7 @@ fn on_lapsed(m: &mut Maker, key: &[u8]) {
         16 => say!(m, "GETRANGE", key, "0", "-1"),
         17 => say!(m, "OBJECT", "ENCODING", key),
         18 => say!(m, "PEXPIREAT", key, "4200000000000", "XX"),
+        19 | 20 => plainly!(m, &["DBSIZE"]),
         _ => say!(m, m.dice.text(PLAIN), key),
     }
 }

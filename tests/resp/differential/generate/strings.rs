@@ -12,12 +12,12 @@ use State::{Absent, Any, Dated, Empty, Float, Integer, Lasting, Text};
 /// Each command with its weight: roughly how many kinds of replies it has.
 pub const COMMANDS: &[(usize, Generator)] = &[
     (20, get),
-    (460, set),
+    (490, set),
     (60, wrong_set),
-    (18, setnx),
-    (20, |m| setex(m, "SETEX")),
-    (20, |m| setex(m, "PSETEX")),
-    (18, getset),
+    (22, setnx),
+    (25, |m| setex(m, "SETEX")),
+    (25, |m| setex(m, "PSETEX")),
+    (28, getset),
     (20, getdel),
     (140, getex),
     (26, mget),
