@@ -14,12 +14,12 @@ pub const COMMANDS: &[(usize, Generator)] = &[
     (36, select),
     (110, hello),
     (6, |m| plainly!(m, &["RESET"])),
-    (260, client),
+    (280, client),
     (150, command),
     (34, config),
     (24, |m| plainly!(m, &["TIME"])),
     (18, unknown),
-    (200, wrong_count),
+    (225, wrong_count),
 ];
 
 fn ping(m: &mut Maker) {

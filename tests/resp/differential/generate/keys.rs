@@ -14,16 +14,16 @@ use State::{Absent, Any, Dated, Empty, Integer, Lasting, Text};
 
 /// Each command with its weight: roughly how many kinds of replies it has.
 pub const COMMANDS: &[(usize, Generator)] = &[
-    (18, |m| several(m, "DEL")),
-    (24, |m| several(m, "UNLINK")),
-    (24, |m| several(m, "EXISTS")),
-    (22, |m| several(m, "TOUCH")),
-    (22, |m| on_one_key(m, "TYPE")),
-    (18, |m| on_one_key(m, "TTL")),
-    (24, |m| on_one_key(m, "PTTL")),
-    (24, |m| on_one_key(m, "EXPIRETIME")),
-    (24, |m| on_one_key(m, "PEXPIRETIME")),
-    (24, |m| on_one_key(m, "PERSIST")),
+    (28, |m| several(m, "DEL")),
+    (28, |m| several(m, "UNLINK")),
+    (28, |m| several(m, "EXISTS")),
+    (28, |m| several(m, "TOUCH")),
+    (28, |m| on_one_key(m, "TYPE")),
+    (28, |m| on_one_key(m, "TTL")),
+    (28, |m| on_one_key(m, "PTTL")),
+    (28, |m| on_one_key(m, "EXPIRETIME")),
+    (28, |m| on_one_key(m, "PEXPIRETIME")),
+    (28, |m| on_one_key(m, "PERSIST")),
     (240, |m| expire(m, "EXPIRE")),
     (240, |m| expire(m, "PEXPIRE")),
     (240, |m| expire(m, "EXPIREAT")),
@@ -31,9 +31,9 @@ pub const COMMANDS: &[(usize, Generator)] = &[
     (22, keys),
     (56, scan),
     (60, scan_to_the_end),
-    (18, |m| plainly!(m, &["DBSIZE"])),
-    (24, |m| flush(m, "FLUSHDB")),
-    (24, |m| flush(m, "FLUSHALL")),
+    (28, |m| plainly!(m, &["DBSIZE"])),
+    (34, |m| flush(m, "FLUSHDB")),
+    (34, |m| flush(m, "FLUSHALL")),
     (30, random_key),
     (24, |m| rename(m, "RENAME")),
     (24, |m| rename(m, "RENAMENX")),
@@ -80,16 +80,16 @@ fn when(m: &mut Maker, name: &str) -> String {
 }
 
 fn expire(m: &mut Maker, name: &str) {
-    let flags: &[&str] = match m.dice.below(26) {
+    let flags: &[&str] = match m.dice.below(28) {
         0..3 => &[],
         3..6 => &["NX"],
         6..8 => &["XX"],
         8..11 => &["GT"],
         11..14 => &["LT"],
-        14..17 => &["XX", "GT"],
-        17..23 => &["LT", "XX"],
-        23 => [&["NX", "XX"], &["NX", "GT"], &["LT", "NX"], &["GT", "GT"]][m.dice.below(4)],
-        24 => &["GT", "LT"],
+        14..19 => &["XX", "GT"],
+        19..25 => &["LT", "XX"],
+        25 => [&["NX", "XX"], &["NX", "GT"], &["LT", "NX"], &["GT", "GT"]][m.dice.below(4)],
+        26 => &["GT", "LT"],
         _ => [
             &["FOO"][..],
             &[""],
