@@ -63,6 +63,10 @@ CASES = {
     "one-shot-repeated": cli("-r", "3", "PING"),
     "database-0": cli("-n", "0", "PING"),
     "database-1": cli("-n", "1", "PING"),
+    "another-database-set": cli("-n", "9", "SET", "cli:only", "a value"),
+    "another-database-scan": cli("-n", "9", "--scan", "--pattern", "cli:*"),
+    "another-database-bigkeys": cli("-n", "9", "--bigkeys"),
+    "stdin-transaction": cli(stdin=b"MULTI\nSET cli:t 1\nINCR cli:t\nFOO\nEXEC\nMULTI\nSET cli:t 5\nINCRBY cli:t 2\nGET cli:t\nEXEC\nWATCH cli:t\nSET cli:t 1\nMULTI\nGET cli:t\nEXEC\nEXPIRE cli:t 100\nTTL cli:t\nDEL cli:t\n"),
     "resp3-get-nothing": cli("-3", "--no-raw", "GET", "cli:nothing"),
     "resp3-config-get": cli("-3", "--no-raw", "CONFIG", "GET", "maxmemory-policy"),
     "resp3-set-get": cli("-3", "--no-raw", "SET", "cli:3", "v", "GET"),
@@ -79,6 +83,7 @@ CASES = {
     "benchmark-random-keys": benchmark("-t", "set,get", "-r", "1000", "-d", "100"),
     "benchmark-csv": benchmark("-t", "ping,set,get", "--csv"),
     "benchmark-quiet-resp3": benchmark("-t", "set,get", "-q", "-3"),
+    "benchmark-incr-mset": benchmark("-t", "incr,mset", "-P", "4", "-r", "100"),
     "benchmark-one-client": benchmark("-t", "set", "-c", "1", "-n", "200"),
 }
 
