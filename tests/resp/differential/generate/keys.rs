@@ -24,10 +24,10 @@ pub const COMMANDS: &[(usize, Generator)] = &[
     (28, |m| on_one_key(m, "EXPIRETIME")),
     (28, |m| on_one_key(m, "PEXPIRETIME")),
     (28, |m| on_one_key(m, "PERSIST")),
-    (240, |m| expire(m, "EXPIRE")),
-    (240, |m| expire(m, "PEXPIRE")),
-    (240, |m| expire(m, "EXPIREAT")),
-    (240, |m| expire(m, "PEXPIREAT")),
+    (275, |m| expire(m, "EXPIRE")),
+    (275, |m| expire(m, "PEXPIRE")),
+    (275, |m| expire(m, "EXPIREAT")),
+    (275, |m| expire(m, "PEXPIREAT")),
     (22, keys),
     (56, scan),
     (60, scan_to_the_end),
@@ -38,8 +38,8 @@ pub const COMMANDS: &[(usize, Generator)] = &[
     (24, |m| rename(m, "RENAME")),
     (24, |m| rename(m, "RENAMENX")),
     (80, copy),
-    (175, object),
-    (56, memory),
+    (195, object),
+    (66, memory),
     (36, wait),
     (36, lapse),
     (4, lapse_while_watched),
@@ -80,17 +80,17 @@ fn when(m: &mut Maker, name: &str) -> String {
 }
 
 fn expire(m: &mut Maker, name: &str) {
-    let flags: &[&str] = match m.dice.below(28) {
-        0..3 => &[],
+    let flags: &[&str] = match m.dice.below(30) {
+        28.. | 0..3 => &[],
         3..6 => &["NX"],
         6..8 => &["XX"],
-        8..11 => &["GT"],
-        11..14 => &["LT"],
-        14..19 => &["XX", "GT"],
+        8..12 => &["GT"],
+        12..15 => &["LT"],
+        15..19 => &["XX", "GT"],
         19..25 => &["LT", "XX"],
         25 => [&["NX", "XX"], &["NX", "GT"], &["LT", "NX"], &["GT", "GT"]][m.dice.below(4)],
         26 => &["GT", "LT"],
-        _ => [
+        27 => [
             &["FOO"][..],
             &[""],
             &["XX", "BAR"],

@@ -12,14 +12,14 @@ use State::{Absent, Any, Dated, Empty, Float, Integer, Lasting, Text};
 /// Each command with its weight: roughly how many kinds of replies it has.
 pub const COMMANDS: &[(usize, Generator)] = &[
     (20, get),
-    (490, set),
+    (530, set),
     (60, wrong_set),
     (28, setnx),
     (28, |m| setex(m, "SETEX")),
     (28, |m| setex(m, "PSETEX")),
     (28, getset),
     (28, getdel),
-    (140, getex),
+    (160, getex),
     (26, mget),
     (26, mset),
     (22, msetnx),
