@@ -3,6 +3,8 @@
 //! Promise: the same bytes come back however the network cuts what is sent: whole, in two writes at every place, one
 //! byte a write.
 
+#![expect(clippy::disallowed_methods, reason = "reads a document of the source tree")]
+
 use crate::abuse::rows::requests_that_are_none;
 use crate::broker::TestBroker;
 use crate::client::{Client, bulk};

@@ -148,7 +148,7 @@ pub const NORMALISERS: &[Normaliser] = &[
     },
     Normaliser {
         name: "what-a-command-is",
-        reason: "tips, key specifications and categories differ; name, arity, flags and keys are compared, flags in any order",
+        reason: "Redis tells subcommands in the order of a hash table; those that only one of the two has are not compared",
         commands: &["command|info"],
         same: same_commands,
     },
@@ -196,15 +196,20 @@ fn without_version_and_id(hello: &Reply) -> Vec<Reply> {
     parts
 }
 
-/// What of a command's ten facts is compared: name, arity, flags, first and last key, step.
-fn facts(command: &Reply) -> Option<(Vec<Reply>, Vec<Reply>)> {
-    let parts = command.parts().filter(|parts| parts.len() == 10)?;
-    Some(([&parts[..2], &parts[3..6]].concat(), sorted(&parts[2])?))
+/// Whether two tell the same of a command: nine facts, and the subcommands that both have.
+fn same_command(a: &Reply, b: &Reply) -> bool {
+    let ten = |reply: &'_ Reply| -> Option<(Vec<Reply>, Vec<Reply>)> {
+        let parts = reply.parts().filter(|parts| parts.len() == 10)?;
+        Some((parts[..9].to_vec(), parts[9].parts()?.to_vec()))
+    };
+    let name = |subcommand: &Reply| subcommand.parts().and_then(|parts| parts.first().cloned());
+    let (Some((a, a_has)), Some((b, b_has))) = (ten(a), ten(b)) else { return a == b };
+    a == b && a_has.iter().all(|one| b_has.iter().all(|other| name(one) != name(other) || one == other))
 }
 
 fn same_commands(two: &Two<'_>) -> bool {
     let (Some(a), Some(b)) = (two.a.parts(), two.b.parts()) else { return false };
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || facts(a).is_some_and(|a| Some(a) == facts(b)))
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_command(a, b))
 }
 
 /// Whether two replies to a request say the same; names the normaliser if it took one.

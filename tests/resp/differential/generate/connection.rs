@@ -12,14 +12,14 @@ pub const COMMANDS: &[(usize, Generator)] = &[
     (24, ping),
     (22, echo),
     (36, select),
-    (110, hello),
+    (145, hello),
     (6, |m| plainly!(m, &["RESET"])),
-    (260, client),
+    (310, client),
     (150, command),
     (34, config),
     (24, |m| plainly!(m, &["TIME"])),
     (18, unknown),
-    (200, wrong_count),
+    (245, wrong_count),
 ];
 
 fn ping(m: &mut Maker) {

@@ -32,6 +32,8 @@ pub struct Maker {
     pub dice: Dice,
     pub keys: Vec<Vec<u8>>,
     pub pieces: Vec<Piece>,
+    /// The key drawn last.
+    last: Vec<u8>,
     /// The connection that is spoken on.
     pub connection: usize,
     /// Whether what is said is queued: no step that waits makes sense then.
@@ -63,7 +65,15 @@ pub(crate) use plainly;
 impl Maker {
     pub fn new(mut dice: Dice) -> Self {
         let keys = words::keys(&mut dice);
-        Self { dice, keys, pieces: Vec::new(), connection: 0, in_transaction: false, databases: [0, 0] }
+        Self {
+            dice,
+            keys,
+            pieces: Vec::new(),
+            last: Vec::new(),
+            connection: 0,
+            in_transaction: false,
+            databases: [0, 0],
+        }
     }
 
     /// Says a request; the case of its name varies.
@@ -83,7 +93,14 @@ impl Maker {
     }
 
     pub fn key(&mut self) -> Vec<u8> {
-        self.dice.pick(&self.keys).clone()
+        self.last.clone_from(self.dice.pick(&self.keys));
+        self.last.clone()
+    }
+
+    /// Looks at the key drawn last: what a command did to its value and expiry shows nowhere else.
+    pub fn look(&mut self) {
+        let (name, key) = (self.dice.text(&["PEXPIRETIME", "PEXPIRETIME", "GET", "GET", "PTTL"]), self.last.clone());
+        say!(self, name, key);
     }
 
     /// Some keys, one of them twice now and then.

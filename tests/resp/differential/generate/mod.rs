@@ -27,7 +27,11 @@ fn command(m: &mut Maker) {
     let mut left = m.dice.below(GROUPS.iter().map(|rows| sum(rows)).sum());
     for rows in GROUPS {
         if left < sum(rows) {
-            return m.dice.weighted(rows)(m);
+            m.dice.weighted(rows)(m);
+            if m.dice.percent(12) {
+                m.look();
+            }
+            return;
         }
         left -= sum(rows);
     }
@@ -83,7 +87,7 @@ fn close(dice: &mut Dice, steps: &mut Vec<Step>, batch: &mut (usize, Vec<Request
         return;
     }
     let mut cuts = Vec::new();
-    if dice.percent(15) {
+    if dice.percent(12) {
         let length = requests.iter().map(|request| request.bytes().len()).sum::<usize>();
         cuts = (0..dice.between(1, 5)).map(|_| dice.below(length)).collect();
         cuts.sort_unstable();
