@@ -23,6 +23,10 @@ pub enum Tooth {
     ReadBelowBase,
     /// A log that holds nothing alive counts from the first offset again.
     OffsetsRestart,
+    /// A transaction goes on in the next batch when one is full.
+    SplitTransaction,
+    /// What a transaction staged is still seen after it was taken back.
+    KeepRolledBack,
 }
 
 impl Tooth {
@@ -38,6 +42,8 @@ impl Tooth {
             Self::UnlinkBeforeFlush => "unlink-before-flush",
             Self::ReadBelowBase => "read-below-base",
             Self::OffsetsRestart => "offsets-restart",
+            Self::SplitTransaction => "split-transaction",
+            Self::KeepRolledBack => "keep-rolled-back",
         }
     }
 }

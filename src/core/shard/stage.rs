@@ -14,6 +14,7 @@ use crate::core::shard::machine::Machine;
 use crate::core::shard::overlay::{Covered, Staged, StagedEffect};
 use crate::core::shard::space::{Purpose, SoFar};
 use crate::core::types::{Millis, Offset, Revision};
+use crate::teeth::{Tooth, bites};
 
 /// Where a key's live value stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -215,7 +216,8 @@ impl Machine {
         // A batch is bounded, and never split afterwards: the next one begins here.
         let is_full = |open: &BatchBuilder| open.len() + bytes + BATCH_ALIGN > self.bounds.max_batch_bytes;
         let begins = self.open.as_ref().is_none_or(is_full);
-        if begins && self.open.is_some() && self.transaction.is_some() {
+        let splits = begins && self.open.is_some() && self.transaction.is_some();
+        if splits && !bites(Tooth::SplitTransaction) {
             return Err(self.transaction_overflows(bytes, bound).into());
         }
         let own = self.transaction_bytes();

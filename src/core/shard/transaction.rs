@@ -9,6 +9,7 @@ use crate::core::log::frame::{BatchBuilder, Mark};
 use crate::core::shard::growth::GrowthMark;
 use crate::core::shard::machine::Machine;
 use crate::core::types::{Millis, Offset};
+use crate::teeth::{Tooth, bites};
 
 /// Where a machine stood when a transaction began.
 pub(super) struct Transaction {
@@ -46,7 +47,11 @@ impl Machine {
     /// what was left of a batch, and the next one begins with it.
     pub fn roll_back(&mut self, now: Millis) -> bool {
         let Some(begun) = self.transaction.take() else { return false };
-        self.overlay.roll_back();
+        if bites(Tooth::KeepRolledBack) {
+            self.overlay.commit();
+        } else {
+            self.overlay.roll_back();
+        }
         self.next_offset = begun.next_offset;
         self.growth.back_to(begun.growth);
         match begun.open {
@@ -73,7 +78,7 @@ impl Machine {
     pub(super) fn transaction_bytes(&self) -> usize {
         let Some(begun) = &self.transaction else { return 0 };
         let before = begun.open.map_or(0, |mark| mark.bytes);
-        self.open.as_ref().map_or(0, BatchBuilder::len) - before
+        self.open.as_ref().map_or(0, BatchBuilder::len).saturating_sub(before)
     }
 
     /// The refusal of a transaction that would need more than one batch.
