@@ -69,6 +69,25 @@ fn requests_for_many_keys_are_split_and_merged_in_order() {
 }
 
 #[test]
+fn regression_values_staged_in_several_shards_are_read_by_one_request() {
+    with_one_and_with_eight_shards(|broker| {
+        let mut client = broker.client();
+        client.send(&pipeline(&[
+            "SET stored 0",
+            "SET a 1",
+            "SET b 2",
+            "SET c 3",
+            "MGET a b stored c a x",
+            "DEL b",
+            "MGET b a",
+        ]));
+        client.expect(b"+OK\r\n+OK\r\n+OK\r\n+OK\r\n");
+        client.expect(b"*6\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n0\r\n$1\r\n3\r\n$1\r\n1\r\n$-1\r\n");
+        client.expect(b":1\r\n*2\r\n$-1\r\n$1\r\n1\r\n");
+    });
+}
+
+#[test]
 fn what_must_be_whole_is_refused_over_several_shards_and_leaves_nothing_behind() {
     let broker = TestBroker::in_memory(&["--shards", "8"]);
     let mut client = broker.client();

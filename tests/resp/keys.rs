@@ -419,3 +419,16 @@ fn values_that_have_to_be_read_first_are_written_again_as_they_were() {
     ask(&mut client, "SELECT 4");
     assert_eq!(client.ask(["GET", "k3"]), bulk(value(3).as_bytes()));
 }
+
+#[test]
+fn a_rename_needs_no_more_room_than_there_is() {
+    let broker = TestBroker::in_memory(&["--max-data", "100kb"]);
+    let (mut client, value) = (broker.client(), vec![b'v'; 80_000]);
+    assert_eq!(client.ask([&b"SET"[..], b"k", &value]), b"+OK\r\n");
+    assert!(client.ask([&b"SET"[..], b"other", &value]).starts_with(b"-OOM "));
+    assert_eq!(client.ask(["RENAME", "k", "j"]), b"+OK\r\n");
+    assert_eq!(client.ask(["STRLEN", "j"]), b":80000\r\n");
+    // A copy needs it twice, and leaves everything as it was.
+    assert!(client.ask(["COPY", "j", "k"]).starts_with(b"-OOM "));
+    assert_eq!(client.ask(["EXISTS", "j", "k"]), b":1\r\n");
+}

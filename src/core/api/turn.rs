@@ -254,6 +254,25 @@ impl<'t> Turn<'t> {
         Ok(looked)
     }
 
+    /// What to wait for before values of all these keys can be read at once, if anything: they are of several shards, this turn
+    /// wrote to one of them, and what is staged can be read only while its own shard is locked.
+    ///
+    /// # Errors
+    /// [`ReadError`] when a shard is not here.
+    pub fn wait_before_reading(&mut self, keys: &[&[u8]]) -> Result<Option<Hold>, ReadError> {
+        if self.wrote.is_empty() || self.transaction != Transaction::No || self.are_together(keys.iter().copied()) {
+            return Ok(None);
+        }
+        for number in self.numbers_of(keys.iter().copied()) {
+            let Ok(shard) = self.routes.get(number) else { continue };
+            let newest = self.staged_view(shard)?.and_then(|machine| machine.newest_staged());
+            if let Some(offset) = newest {
+                return Ok(Some(Hold { seat: shard.seat, offset, wrote: false }));
+            }
+        }
+        Ok(None)
+    }
+
     /// The live value of a key, as [`Turn::look`] sees it.
     ///
     /// # Errors

@@ -16,6 +16,8 @@ pub struct Seen<'a> {
     pub redis: &'a Reply,
     pub hearth: &'a Reply,
     pub before: Before,
+    /// Shards of each database.
+    pub shards: u32,
     /// What EXEC was to run.
     pub queued: &'a [Request],
     /// Keys that this connection watches and that were not there when it began to.
@@ -75,6 +77,17 @@ pub const DIFFERENCES: &[Difference] = &[
                 && (seen.redis.parts().is_some() || is_nothing(seen.redis))
                 && seen.hearth.error().is_some_and(|text| text.starts_with(b"CROSSSLOT "))
                 && (seen.watched_elsewhere || seen.queued.iter().any(reaches_far))
+        },
+        ends: true,
+    },
+    Difference {
+        name: "whole-over-several-shards",
+        reason: "of a cache made with several shards each has a log of its own, and what must be whole is one batch of one log",
+        matches: |seen| {
+            let must_be_whole = ["exec", "msetnx", "rename", "renamenx", "copy"];
+            seen.shards > 1
+                && must_be_whole.contains(&command(seen.request))
+                && seen.hearth.error() == Some(b"CROSSSLOT Keys in request don't hash to the same slot")
         },
         ends: true,
     },

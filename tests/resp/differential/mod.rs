@@ -71,12 +71,12 @@ struct Run {
 }
 
 impl Run {
-    fn new() -> Self {
-        let other = if against_redis() { Side::redis("the other redis") } else { Side::hearth() };
+    fn new(shards: u32) -> Self {
+        let other = if against_redis() { Side::redis("the other redis") } else { Side::hearth(shards) };
         let mut redis = Side::redis("redis");
         let version = redis.version().unwrap();
         assert!(version.starts_with("7.0."), "the lists of this test are of redis-server 7.0, and this is {version}");
-        let pair = Pair { redis, other, excusing: !against_redis() };
+        let pair = Pair { redis, other, excusing: !against_redis(), shards };
         let without = variable("HEARTH_DIFFERENTIAL_WITHOUT").unwrap_or_default();
         let without = without.split(',').map(str::to_ascii_uppercase).collect();
         let (coverage, faults) = (Coverage::default(), BTreeMap::new());
@@ -131,10 +131,10 @@ impl Run {
         } else {
             let _ = writeln!(text, "  it was not seen again, or not tried (reply {} of the sequence)", fault.number);
         }
-        let seed = sequence.seed;
+        let (seed, test) = (sequence.seed, if self.pair.shards == 1 { "redis_and" } else { "with_eight" });
         let _ = writeln!(
             text,
-            "{against}HEARTH_SEED={seed} cargo test --release --test resp differential::redis_and -- --nocapture"
+            "{against}HEARTH_SEED={seed} cargo test --release --test resp differential::{test} -- --nocapture"
         );
         self.faults.insert(fault.class, Told { times: 1, text });
     }
@@ -152,25 +152,19 @@ impl Run {
     }
 }
 
-#[test]
-fn redis_and_hearth_answer_the_same() {
-    let mut run = Run::new();
+/// Plays sequence after sequence until so many commands were compared, or the one that HEARTH_SEED names.
+fn run(shards: u32, wanted: usize) -> Run {
+    let mut run = Run::new(shards);
     if let Some(seed) = number("HEARTH_SEED") {
         println!("{}", generate::sequence(seed));
         run.play(seed);
-        return assert!(
-            run.faults.is_empty(),
-            "{}",
-            run.faults.values().map(|told| told.text.as_str()).collect::<String>()
-        );
-    }
-    let wanted = number("HEARTH_DIFFERENTIAL").map_or(FULL, |wanted| wanted as usize);
-    let first = number("HEARTH_DIFFERENTIAL_FROM").unwrap_or(1);
-    for seed in first.. {
-        if run.commands >= wanted {
-            break;
+    } else {
+        for seed in number("HEARTH_DIFFERENTIAL_FROM").unwrap_or(1).. {
+            if run.commands >= wanted {
+                break;
+            }
+            run.play(seed);
         }
-        run.play(seed);
     }
     if against_redis() && variable("HEARTH_RECORD").is_some() {
         run.coverage.write_list();
@@ -184,7 +178,24 @@ fn redis_and_hearth_answer_the_same() {
         run.void,
         run.sequences
     );
-    if wanted >= FULL && run.without == [""] {
+    run
+}
+
+#[test]
+fn redis_and_hearth_answer_the_same() {
+    let wanted = number("HEARTH_DIFFERENTIAL").map_or(FULL, |wanted| wanted as usize);
+    let run = run(1, wanted);
+    if wanted >= FULL && run.without == [""] && number("HEARTH_SEED").is_none() {
         assert!(run.coverage.rare().is_empty(), "{LEAST} times each kind of reply must be seen; those above were not");
+    }
+}
+
+#[test]
+fn with_eight_shards_everything_is_the_same_but_what_must_be_whole() {
+    let wanted = number("HEARTH_DIFFERENTIAL").map_or(FULL, |wanted| wanted as usize) / 4;
+    let run = run(8, wanted);
+    if number("HEARTH_SEED").is_none() {
+        let refused = run.coverage.needed.get("whole-over-several-shards").copied().unwrap_or_default();
+        assert!(refused * 50 > run.sequences, "{refused} refusals in {} sequences", run.sequences);
     }
 }

@@ -43,6 +43,8 @@ pub struct Pair {
     pub other: Side,
     /// Whether differences on purpose are excused.
     pub excusing: bool,
+    /// Shards of each database of the other side.
+    pub shards: u32,
 }
 
 /// What is known while a sequence is played.
@@ -263,6 +265,7 @@ impl Play<'_> {
             redis: one,
             hearth: other,
             before: self.before,
+            shards: self.pair.shards,
             queued,
             watched_absent: watched.map_or(&[], |watched| &watched.absent),
             watched_elsewhere: watched.is_some_and(|watched| watched.elsewhere),

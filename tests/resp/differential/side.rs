@@ -30,8 +30,10 @@ impl Side {
         Self { name, server: Server::Redis(Redis::start()), lines: Vec::new() }
     }
 
-    pub fn hearth() -> Self {
-        Self { name: "hearth", server: Server::Hearth(TestBroker::in_memory(&[])), lines: Vec::new() }
+    /// A Hearth whose databases have so many shards each.
+    pub fn hearth(shards: u32) -> Self {
+        let broker = TestBroker::in_memory(&["--shards", &shards.to_string()]);
+        Self { name: "hearth", server: Server::Hearth(broker), lines: Vec::new() }
     }
 
     fn address(&self) -> SocketAddr {

@@ -4,13 +4,16 @@
 //! is refused. Must never know a socket.
 
 use crate::core::op::{Condition, Expiry, Put};
-use crate::frontends::resp::call::{Call, CommandError};
+use crate::frontends::resp::call::{Call, CommandError, Wait};
 use crate::frontends::resp::command::wrong_arity;
 use crate::frontends::resp::error;
 
 /// MGET key [key …]
 pub fn mget(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let keys: Vec<&[u8]> = call.args.iter().skip(1).collect();
+    if let Some(hold) = call.turn.wait_before_reading(&keys)? {
+        return Err(CommandError::Wait(Wait::Applied(hold)));
+    }
     let looked = call.turn.look_all(&keys)?;
     for (_, hold) in &looked {
         call.replies.hold(*hold);

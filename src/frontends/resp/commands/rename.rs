@@ -36,8 +36,9 @@ fn give_name(call: &mut Call<'_, '_>, replaces: bool) -> Result<bool, CommandErr
             return Ok(false);
         }
         let bytes = call.read(from, &value)?;
-        call.set(to, &bytes, value.expires_at())?;
+        // In this order, so that a cache at its bound has the room that the old name gives back.
         call.delete(from)?;
+        call.set(to, &bytes, value.expires_at())?;
         Ok(true)
     })
 }
