@@ -30,13 +30,13 @@ pub const COMMANDS: &[(usize, Generator)] = &[
     (275, |m| expire(m, "PEXPIREAT")),
     (22, keys),
     (56, scan),
-    (60, scan_to_the_end),
+    (72, scan_to_the_end),
     (28, |m| plainly!(m, &["DBSIZE"])),
     (34, |m| flush(m, "FLUSHDB")),
     (34, |m| flush(m, "FLUSHALL")),
     (30, random_key),
-    (24, |m| rename(m, "RENAME")),
-    (24, |m| rename(m, "RENAMENX")),
+    (30, |m| rename(m, "RENAME")),
+    (30, |m| rename(m, "RENAMENX")),
     (80, copy),
     (195, object),
     (66, memory),
@@ -172,7 +172,7 @@ fn scan_to_the_end(m: &mut Maker) {
         return scan(m);
     }
     let (database, options) = (m.database(), scan_options(m));
-    if m.dice.percent(30) {
+    if m.dice.percent(40) {
         plainly!(m, &["FLUSHALL"]);
     }
     m.step(Step::Scan { database, options });

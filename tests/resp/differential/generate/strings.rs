@@ -12,7 +12,7 @@ use State::{Absent, Any, Dated, Empty, Float, Integer, Lasting, Text};
 /// Each command with its weight: roughly how many kinds of replies it has.
 pub const COMMANDS: &[(usize, Generator)] = &[
     (20, get),
-    (530, set),
+    (600, set),
     (60, wrong_set),
     (28, setnx),
     (28, |m| setex(m, "SETEX")),
@@ -22,7 +22,7 @@ pub const COMMANDS: &[(usize, Generator)] = &[
     (160, getex),
     (26, mget),
     (26, mset),
-    (22, msetnx),
+    (28, msetnx),
     (28, strlen),
     (26, |m| increment(m, "INCR")),
     (26, |m| increment(m, "DECR")),

@@ -9,7 +9,7 @@ use crate::differential::side::HAND;
 
 /// Each kind with its weight.
 pub const COMMANDS: &[(usize, Generator)] = &[
-    (220, transaction),
+    (265, transaction),
     (46, watched),
     (14, |m| plainly!(m, &["EXEC"])),
     (14, |m| plainly!(m, &["DISCARD"])),
