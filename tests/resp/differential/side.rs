@@ -4,7 +4,7 @@
 //! very difference that is looked for. Must never know a command but those that bring a connection back to its beginning.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 
 use crate::broker::{PATIENCE, TestBroker};
 use crate::redis::Redis;
@@ -68,9 +68,10 @@ impl Side {
         version.map(str::to_owned).ok_or(info)
     }
 
-    /// Forgets the connections, on which replies may be under way.
+    /// Forgets the connections, on which replies may be under way: not before the server has done what it was sent, or it
+    /// would do it in the middle of the next sequence.
     pub fn hang_up(&mut self) {
-        self.lines.clear();
+        self.lines.drain(..).for_each(Line::end);
     }
 
     pub fn line(&mut self, number: usize) -> &mut Line {
@@ -94,6 +95,12 @@ impl Line {
             .and_then(|()| socket.set_write_timeout(Some(PATIENCE)));
         prepared.map_err(|error| format!("preparing: {error}"))?;
         Ok(Self(BufReader::with_capacity(256 * 1024, socket)))
+    }
+
+    /// Ends the connection, and waits until the server has, too.
+    fn end(mut self) {
+        let _ = self.0.get_ref().shutdown(Shutdown::Write);
+        let _ = std::io::copy(&mut self.0, &mut std::io::sink());
     }
 
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), String> {
