@@ -14,10 +14,11 @@ use bytes::Bytes;
 use crate::core::clock::Clock;
 use crate::core::consensus::{Consensus, Start};
 use crate::core::entropy::Entropy;
-use crate::core::error::OpenError;
+use crate::core::error::{OpenError, Refusal};
 use crate::core::index::Index as KeyIndex;
 use crate::core::limits::{
-    DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, segment_bytes_for,
+    DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, LEAST_FLOOR_SEGMENTS,
+    segment_bytes_for,
 };
 use crate::core::log::disk::Disk;
 use crate::core::log::open::{FIRST_OFFSET, OpenReport, recover};
@@ -193,6 +194,36 @@ impl Store {
         Ok(shards)
     }
 
+    /// Whether a cache of `width` shards may be made while others are served: it takes a segment for each, and what must stay
+    /// free stays free.
+    ///
+    /// # Errors
+    /// [`Refusal`] with the figures; [`Refusal::NoRoom`] when the disk does not tell.
+    pub fn admit_new_cache(&self, width: u32) -> Result<(), Refusal> {
+        let segment_bytes = u64::from(self.segment_bytes());
+        let needed = u64::from(width) * segment_bytes;
+        if self.options.in_memory {
+            let Some(MemoryBound { bound_bytes, used }) = self.options.memory else { return Ok(()) };
+            let used = used();
+            let fits = used.saturating_add(needed) <= bound_bytes;
+            return if fits { Ok(()) } else { Err(Refusal::MemoryFull { used, bound: bound_bytes }) };
+        }
+        let floor = match self.options.min_free_bytes {
+            0 => LEAST_FLOOR_SEGMENTS * segment_bytes,
+            bytes => bytes,
+        };
+        let free = self.disk.free_bytes(&self.root).map_err(|_| Refusal::NoRoom)?;
+        if free >= floor.saturating_add(needed) {
+            Ok(())
+        } else {
+            Err(Refusal::DiskLow { free, floor: floor + needed })
+        }
+    }
+
+    fn segment_bytes(&self) -> u32 {
+        self.options.segment_bytes.unwrap_or_else(|| segment_bytes_for(self.options.max_value_bytes))
+    }
+
     /// Creates `dir`, and flushes the entries that lead to it: a process that made them may have died before it did.
     fn make_durable(&self, dir: &Path) -> Result<(), OpenError> {
         self.disk.create_dir(dir).map_err(OpenError::unusable(dir, "creating it"))?;
@@ -205,8 +236,7 @@ impl Store {
     /// `width` is the number of shards of its cache: they share what the cache may hold.
     fn recover_shard(&self, id: &ShardId, dir: &Path, known: bool, width: u32) -> Result<OpenShard, OpenError> {
         let policy = self.options.policy;
-        let segment_bytes =
-            self.options.segment_bytes.unwrap_or_else(|| segment_bytes_for(self.options.max_value_bytes));
+        let segment_bytes = self.segment_bytes();
         let options = LogOptions {
             shard: id.clone(),
             segment_bytes,

@@ -140,14 +140,13 @@ impl Shards {
         let Some(width) = self.widths.get(&name).copied() else { return Err(Refusal::NoOwner { owner: None }) };
         let (shards, cache) = (Arc::clone(&self), name.clone());
         let made = rt::unblock(move || match &mut *shards.store.lock().unwrap_or_else(PoisonError::into_inner) {
-            Some(store) => store.open_cache(&cache, width).map(Some),
-            None => Ok(None),
+            Some(store) => {
+                store.admit_new_cache(width)?;
+                store.open_cache(&cache, width).map_err(|error| told(&cache, &error))
+            }
+            None => Err(Refusal::NotReady),
         });
-        let opened = match made.await {
-            Ok(Some(opened)) => opened,
-            Ok(None) => return Err(Refusal::NotReady),
-            Err(error) => return Err(told(&name, &error)),
-        };
+        let opened = made.await?;
         tracing::info!(shards = width, "made {name}");
         self.serve(opened).map_err(|error| {
             tracing::error!(%error, "{name} was made, and cannot be served");

@@ -212,3 +212,19 @@ fn databases_and_their_shards_are_there_after_a_restart() {
     assert_eq!(ask(&mut client, "SELECT 5"), b"+OK\r\n");
     assert!(ask(&mut client, "HEARTH.INFO").starts_with(b"*3\r\n"));
 }
+
+#[test]
+fn a_database_is_not_made_when_the_disk_is_short_and_the_others_go_on() {
+    let broker = TestBroker::durable_with(&["--min-free", "1000000gb"]);
+    let mut client = broker.client();
+    client.send(&pipeline(&["SELECT 1", "GET k"]));
+    client.expect(b"+OK\r\n$-1\r\n");
+    for text in ["SET k 1", "INCR k", "MSET a 1 b 2", "APPEND k x"] {
+        let reply = ask(&mut client, text);
+        assert!(reply.starts_with(b"-MISCONF "), "{text}: {}", reply.escape_ascii());
+    }
+    client.send(&pipeline(&["MULTI", "INCR k", "EXEC", "EXEC", "HEARTH.INFO", "DEL k", "SELECT 0", "GET k"]));
+    client.expect(b"+OK\r\n+QUEUED\r\n");
+    assert!(client.reply().starts_with(b"-MISCONF "));
+    client.expect(b"-ERR EXEC without MULTI\r\n*0\r\n:0\r\n+OK\r\n$-1\r\n");
+}

@@ -193,3 +193,18 @@ fn a_value_that_a_transaction_wrote_is_not_repeated_without_bound() {
     assert!(reply.starts_with(b"-OOM "), "{}", reply.escape_ascii());
     client.expect(b":0\r\n:3000000\r\n");
 }
+
+#[test]
+fn while_memory_is_short_nothing_that_grows_is_queued_and_nothing_is_watched() {
+    let broker = TestBroker::durable_with(&["--max-memory", "1"]);
+    let mut client = broker.client();
+    let full = b"-OOM command not allowed when used memory > 'maxmemory'.\r\n";
+    client.send(&pipeline(&[
+        "SET k 1", "WATCH k", "MULTI", "GET k", "DEL k", "SET k 1", "EXEC", "MULTI", "GET k", "EXEC",
+    ]));
+    client.expect(full);
+    client.expect(full);
+    client.expect(b"+OK\r\n+QUEUED\r\n+QUEUED\r\n");
+    client.expect(full);
+    client.expect(b"-EXECABORT Transaction discarded because of previous errors.\r\n+OK\r\n+QUEUED\r\n*1\r\n$-1\r\n");
+}

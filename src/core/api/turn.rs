@@ -75,6 +75,12 @@ impl<'t> Turn<'t> {
         self.now
     }
 
+    /// Whether as much memory is in use as may be, so that what grows is refused.
+    #[must_use]
+    pub fn is_memory_full(&self) -> bool {
+        self.routes.here().next().is_some_and(|shard| shard.memory_full().is_some())
+    }
+
     /// The cache that requests go to from here on.
     pub fn select(&mut self, cache: &CacheName) {
         self.routes = self.table.routes(cache);

@@ -94,6 +94,9 @@ pub fn run(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
         }
         Err(text) => return Err(spoil(call, &text)),
     };
+    if command.queued && call.client.transaction.is_some() && keeps_memory(command) && call.turn.is_memory_full() {
+        return Err(spoil(call, error::OVER_THE_BOUND.as_bytes()));
+    }
     if command.queued
         && let Some(transaction) = &mut call.client.transaction
     {
@@ -106,6 +109,11 @@ pub fn run(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     }
     call.counted.ran = Some(command);
     (command.run)(call)
+}
+
+/// Whether a command is refused, as in Redis, when it is queued while memory is short.
+fn keeps_memory(command: &Command) -> bool {
+    command.flags.contains(&"denyoom")
 }
 
 /// An error about a request itself breaks the transaction that it was to be part of, or to end.

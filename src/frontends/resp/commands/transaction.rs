@@ -6,6 +6,7 @@
 
 use crate::core::api::{Progress, Value};
 use crate::frontends::resp::call::{Call, CommandError};
+use crate::frontends::resp::error;
 use crate::frontends::resp::limits::{MAX_ARGUMENTS, MAX_REQUEST_BYTES};
 use crate::frontends::resp::transaction::{Transaction, Watched};
 
@@ -33,6 +34,9 @@ pub fn discard(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 pub fn watch(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     if call.client.transaction.is_some() {
         return Err("ERR WATCH inside MULTI is not allowed".into());
+    }
+    if call.turn.is_memory_full() {
+        return Err(error::OVER_THE_BOUND.into());
     }
     let bytes: usize = call.args.iter().skip(1).map(<[u8]>::len).sum();
     let client = &call.client;
