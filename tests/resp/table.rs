@@ -151,7 +151,7 @@ fn basics() -> Vec<Script> {
         Script::raw("eval-runs-a-known-script", unlocking()),
         Script::raw("eval-runs-a-known-script-in-resp3", [request(["HELLO", "3"]), unlocking()].concat()),
         Script::of("eval-of-an-unknown-script", "EVAL x 0 | EVAL_RO x 0 | SCRIPT LOAD x | MULTI | EVAL x 0 | EXEC").differs(
-            format!("{0}{0}{0}+OK\r\n+QUEUED\r\n*1\r\n{0}", "-ERR this broker runs no Lua: the script with SHA1 11f6ad8ec52a2984abaafd7c3b516503785c2072 is not one of those it knows; see docs/resp.md\r\n"),
+            format!("{0}{0}{0}+OK\r\n+QUEUED\r\n*1\r\n{0}", "-ERR this broker runs no Lua: the script with SHA1 11f6ad8ec52a2984abaafd7c3b516503785c2072 is not one of those it knows; see docs/scripts.md\r\n"),
             "Hearth runs no Lua",
         ),
         Script::of("evalsha-of-a-known-script-needs-no-load", &format!("EVALSHA {UNLOCK} 1 k v | evalsha_ro {UNLOCK} 1 k v | SCRIPT EXISTS abc {UNLOCK} {}", UNLOCK.to_uppercase()))

@@ -37,7 +37,7 @@ impl Turn<'_> {
             Err(Refusal::NotCreated) => return Ok(None),
             Err(refusal) => return Err(ReadError::Refused(refusal)),
         };
-        let staged = self.staged_view(shard)?.filter(|machine| !machine.overlay().is_empty());
+        let staged = self.listed_view(shard)?.filter(|machine| !machine.overlay().is_empty());
         let Some(machine) = staged else {
             let view = shard.index.view();
             let live = view.range_after(prefix, after).filter(|(_, entry)| !entry.expires_at.has_lapsed(now));
@@ -65,7 +65,7 @@ impl Turn<'_> {
                 Err(Refusal::NotCreated) => continue,
                 Err(refusal) => return Err(ReadError::Refused(refusal)),
             };
-            let staged = self.staged_view(shard)?.filter(|machine| !machine.overlay().is_empty());
+            let staged = self.listed_view(shard)?.filter(|machine| !machine.overlay().is_empty());
             let Some(machine) = staged else {
                 count += shard.index.view().len();
                 continue;
@@ -91,7 +91,7 @@ impl Turn<'_> {
                 Err(Refusal::NotCreated) => continue,
                 Err(refusal) => return Err(ReadError::Refused(refusal)),
             };
-            if self.staged_view(shard)?.is_some_and(|machine| !machine.overlay().is_empty()) {
+            if self.listed_view(shard)?.is_some_and(|machine| !machine.overlay().is_empty()) {
                 // Behind own writes: any key will do, and what is staged is little.
                 let mut found = None;
                 rests_on = self.visit_keys(number, b"", None, |key| {

@@ -203,6 +203,14 @@ impl<'t> Turn<'t> {
         })
     }
 
+    /// The same for whatever asks which keys there are: it may ask all shards, so a transaction shows it only what is staged in
+    /// its own.
+    pub(super) fn listed_view(&mut self, shard: &'t Arc<Shard>) -> Result<Option<&mut Machine>, ReadError> {
+        let held = self.locked.as_ref().is_some_and(|(held, _)| held.seat == shard.seat);
+        let elsewhere = self.transaction != Transaction::No && !held && self.routes.numbers().len() > 1;
+        if elsewhere { Ok(None) } else { self.staged_view(shard) }
+    }
+
     /// What a key holds. Behind a write of this turn to the same shard it is what that write made it, and held until that
     /// is applied; otherwise applied state.
     ///

@@ -62,7 +62,7 @@ impl Routes {
     }
 
     /// The numbers of the cache's shards.
-    pub fn numbers(&self) -> impl Iterator<Item = ShardNo> + use<> {
+    pub fn numbers(&self) -> impl ExactSizeIterator<Item = ShardNo> + use<> {
         (0..self.spots.len() as u32).map(ShardNo)
     }
 

@@ -58,6 +58,12 @@ enum Awaited {
     Replies,
 }
 
+/// What came first.
+enum Either<T> {
+    Over(T),
+    Read(io::Result<usize>),
+}
+
 /// Serves a connection until it ends.
 pub async fn serve(mut stream: Stream, session: Session, shared: Arc<Shared>) {
     let shared = &*shared;
@@ -263,44 +269,46 @@ impl Connection<'_> {
     /// The stream's, when the peer is gone.
     async fn wait_for(&mut self, stream: &mut Stream, turns: &Turns, awaited: Awaited) -> io::Result<()> {
         match awaited {
-            Awaited::Room(room) => self.wait_for_room(stream, turns, room).await?,
+            Awaited::Room(room) => self.wait_reading(stream, false, turns.wait_for_room(room)).await?,
             Awaited::Fetch(fetch) => self.fetched = Some(late::fetch(*fetch).await),
             Awaited::Make(cache) => {
-                if let Err(refusal) = self.session.caches.make(&cache).await {
-                    self.refused = Some(refusal);
-                }
+                // It takes as long as clients wait at most. One who hangs up and asks again is not to be counted twice, so who
+                // sends no more has left, as in Redis.
+                let caches = self.session.caches.clone();
+                self.refused = self.wait_reading(stream, true, caches.make(&cache)).await?.err();
             }
             Awaited::Replies => {}
         }
         Ok(())
     }
 
-    /// Waits until there may be room to stage, and meanwhile takes what the peer sends, within bounds: so that one who leaves is
-    /// not waited for.
+    /// Waits for something, and meanwhile takes what the peer sends, within bounds: so that one who leaves is not waited for.
+    /// A peer that only sends no more is waited for, unless it `leaves` by that.
     ///
     /// # Errors
-    /// The stream's, when the peer is gone.
-    async fn wait_for_room(&mut self, stream: &mut Stream, turns: &Turns, room: Room) -> io::Result<()> {
-        let mut room = pin!(turns.wait_for_room(room));
+    /// When the peer is gone: the stream's, or that it ended.
+    async fn wait_reading<T>(
+        &mut self,
+        stream: &mut Stream,
+        leaves: bool,
+        awaited: impl Future<Output = T>,
+    ) -> io::Result<T> {
+        let mut awaited = pin!(awaited);
         while self.input.bytes().len() < UNREAD_INPUT_BYTES {
-            let read = async { Some(stream.read(self.input.space()).await) };
-            let room = async {
-                room.as_mut().await;
-                None
-            };
-            match room.or(read).await {
-                None => return Ok(()),
-                // It sends no more, and may still read: what it sent is answered.
-                Some(Ok(0)) => break,
-                Some(Ok(read)) => {
+            let read = async { Either::Read(stream.read(self.input.space()).await) };
+            let over = async { Either::Over(awaited.as_mut().await) };
+            match over.or(read).await {
+                Either::Over(result) => return Ok(result),
+                Either::Read(Ok(0)) if leaves => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Either::Read(Ok(0)) => break,
+                Either::Read(Ok(read)) => {
                     add(&self.session.metrics.input_bytes, read as u64);
                     self.input.filled(read);
                 }
-                Some(Err(error)) => return Err(error),
+                Either::Read(Err(error)) => return Err(error),
             }
         }
-        room.await;
-        Ok(())
+        Ok(awaited.await)
     }
 
     fn count(&self, counted: &Counted) {

@@ -136,10 +136,26 @@ pub fn select(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let name = match parse_i64(given) {
         Some(number) if i32::try_from(number).is_err() => return Err(error::NOT_AN_INT.into()),
         Some(number) => u32::try_from(number).ok().filter(|number| *number < DATABASES).map(CacheName::numbered),
-        None if given.contains(&b'/') => str::from_utf8(given).ok().and_then(CacheName::parse),
+        None if given.contains(&b'/') => return select_named(call, given),
         None => return Err(error::NOT_AN_INTEGER.into()),
     };
     let cache = name.and_then(|name| call.session.caches.get(&name)).ok_or(error::DB_OUT_OF_RANGE)?;
+    call.turn.select(cache.name());
+    call.client.cache = cache;
+    call.reply().ok();
+    Ok(())
+}
+
+fn select_named(call: &mut Call<'_, '_>, given: &[u8]) -> Result<(), CommandError> {
+    let name = str::from_utf8(given).ok().and_then(CacheName::parse);
+    let Some(cache) = name.and_then(|name| call.session.caches.get(&name)) else {
+        // What lives in the data directory is not known before it is open.
+        if call.session.metrics.is_loading() {
+            return Err(error::LOADING.into());
+        }
+        let shown = String::from_utf8_lossy(&given[..given.len().min(200)]);
+        return Err(format!("ERR no such cache; start the broker with --cache {shown}").into());
+    };
     call.turn.select(cache.name());
     call.client.cache = cache;
     call.reply().ok();

@@ -51,7 +51,9 @@ pub fn sha1_of(body: &[u8]) -> String {
 /// The text for a body that is not known.
 #[must_use]
 pub fn unknown(sha1: &str) -> String {
-    format!("ERR this broker runs no Lua: the script with SHA1 {sha1} is not one of those it knows; see docs/resp.md")
+    format!(
+        "ERR this broker runs no Lua: the script with SHA1 {sha1} is not one of those it knows; see docs/scripts.md"
+    )
 }
 
 /// Runs a known script with the call's keys and arguments.
