@@ -229,3 +229,19 @@ fn a_database_is_not_made_when_the_disk_is_short_and_the_others_go_on() {
     assert!(client.reply().starts_with(b"-MISCONF "));
     client.expect(b"-ERR EXEC without MULTI\r\n*0\r\n:0\r\n+OK\r\n$-1\r\n");
 }
+
+#[test]
+fn who_hangs_up_while_a_database_is_made_has_not_written() {
+    let broker = TestBroker::durable();
+    // They are made one after the other, so the last ones are long given up when their turn comes.
+    let mut clients: Vec<Client> = (1..=8).map(|_| broker.client()).collect();
+    for (database, client) in (1..).zip(&mut clients) {
+        client.send(&pipeline(&[&format!("SELECT {database}"), "INCR n"]));
+    }
+    drop(clients);
+    let mut patient = broker.client();
+    for database in [8, 7, 6] {
+        patient.send(&pipeline(&[&format!("SELECT {database}"), "INCR n"]));
+        patient.expect(b"+OK\r\n:1\r\n");
+    }
+}
