@@ -88,6 +88,27 @@ fn regression_values_staged_in_several_shards_are_read_by_one_request() {
 }
 
 #[test]
+fn regression_a_transaction_that_lists_keys_sees_what_its_connection_wrote_to_other_shards() {
+    with_one_and_with_eight_shards(|broker| {
+        let mut client = broker.client();
+        client.send(&pipeline(&[
+            "MSET a 1 b 2 c 3",
+            "MULTI",
+            "SET {x}1 4",
+            "DBSIZE",
+            "KEYS ?",
+            "SCAN 0 COUNT 100",
+            "EXEC",
+        ]));
+        client.expect(b"+OK\r\n+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*4\r\n+OK\r\n:4\r\n");
+        let keys = client.reply();
+        assert!(keys.starts_with(b"*3\r\n"), "{}", keys.escape_ascii());
+        let scanned = client.reply();
+        assert!(scanned.starts_with(b"*2\r\n$1\r\n0\r\n*4\r\n"), "{}", scanned.escape_ascii());
+    });
+}
+
+#[test]
 fn what_must_be_whole_is_refused_over_several_shards_and_leaves_nothing_behind() {
     let broker = TestBroker::in_memory(&["--shards", "8"]);
     let mut client = broker.client();

@@ -15,7 +15,7 @@ use crate::core::shard::Shard;
 use crate::core::shard::machine::Machine;
 use crate::core::shard::read::Pinned;
 use crate::core::shard::stage::{Value, record_bytes};
-use crate::core::types::{CacheName, Millis, Seat};
+use crate::core::types::{CacheName, Millis, Offset, Seat};
 
 /// How often a look-up is repeated when the log loses the segment it names meanwhile; each time a whole compaction pass
 /// must have ended in between.
@@ -50,9 +50,11 @@ pub struct Turn<'t> {
     pub(super) now: Millis,
     /// The shard that is locked: writes to it are staged as one piece, and reads of it see them.
     locked: Option<(&'t Arc<Shard>, MutexGuard<'t, Machine>)>,
-    /// The shards this turn has written to.
-    wrote: Vec<Seat>,
+    /// The shards this turn has written to, each with the newest record of this turn there.
+    wrote: Vec<(Seat, Offset)>,
     transaction: Transaction,
+    /// The same as it was before the transaction under way.
+    wrote_before: Vec<(Seat, Offset)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -66,7 +68,15 @@ enum Transaction {
 
 impl<'t> Turn<'t> {
     pub(super) fn new(table: &'t Table, routes: &'t Routes, now: Millis) -> Self {
-        Self { table, routes, now, locked: None, wrote: Vec::new(), transaction: Transaction::No }
+        Self {
+            table,
+            routes,
+            now,
+            locked: None,
+            wrote: Vec::new(),
+            transaction: Transaction::No,
+            wrote_before: Vec::new(),
+        }
     }
 
     /// The time by the cache's clock when the turn began.
@@ -115,6 +125,7 @@ impl<'t> Turn<'t> {
         let begins = self.transaction == Transaction::No;
         if begins {
             self.transaction = Transaction::Begun;
+            self.wrote_before.clone_from(&self.wrote);
         }
         begins
     }
@@ -139,6 +150,7 @@ impl<'t> Turn<'t> {
     pub fn roll_back(&mut self) -> RolledBack {
         let bound = std::mem::replace(&mut self.transaction, Transaction::No) == Transaction::Bound;
         let Some((shard, machine)) = self.locked.as_mut().filter(|_| bound) else { return RolledBack::default() };
+        self.wrote.clone_from(&self.wrote_before);
         let fits_alone = machine.roll_back(self.now);
         let rests_on = machine.newest_staged().map(|offset| Hold { seat: shard.seat, offset, wrote: false });
         RolledBack { fits_alone, rests_on }
@@ -183,18 +195,24 @@ impl<'t> Turn<'t> {
         Ok(machine)
     }
 
-    /// This turn wrote to the shard.
-    pub(super) fn note_write(&mut self, shard: &Shard) {
+    /// This turn wrote a record to the shard.
+    pub(super) fn note_write(&mut self, shard: &Shard, offset: Offset) {
         shard.staged.ring();
-        if !self.wrote.contains(&shard.seat) {
-            self.wrote.push(shard.seat);
+        match self.wrote.iter_mut().find(|(seat, _)| *seat == shard.seat) {
+            Some((_, newest)) => *newest = offset,
+            None => self.wrote.push((shard.seat, offset)),
         }
+    }
+
+    fn written_to(&self, shard: &Shard) -> Option<Hold> {
+        let wrote = self.wrote.iter().find(|(seat, _)| *seat == shard.seat);
+        wrote.map(|(seat, offset)| Hold { seat: *seat, offset: *offset, wrote: false })
     }
 
     /// The machine of a shard, locked, when this turn is to see what is staged there.
     pub(super) fn staged_view(&mut self, shard: &'t Arc<Shard>) -> Result<Option<&mut Machine>, ReadError> {
         let held = self.locked.as_ref().is_some_and(|(held, _)| held.seat == shard.seat);
-        if !held && self.transaction == Transaction::No && !self.wrote.contains(&shard.seat) {
+        if !held && self.transaction == Transaction::No && self.written_to(shard).is_none() {
             return Ok(None);
         }
         self.lock(shard).map(Some).map_err(|error| match error {
@@ -270,21 +288,23 @@ impl<'t> Turn<'t> {
 
     /// What to wait for before values of all these keys can be read at once, if anything: they are of several shards, this turn
     /// wrote to one of them, and what is staged can be read only while its own shard is locked.
-    ///
-    /// # Errors
-    /// [`ReadError`] when a shard is not here.
-    pub fn wait_before_reading(&mut self, keys: &[&[u8]]) -> Result<Option<Hold>, ReadError> {
+    #[must_use]
+    pub fn wait_before_reading(&self, keys: &[&[u8]]) -> Option<Hold> {
         if self.wrote.is_empty() || self.transaction != Transaction::No || self.are_together(keys.iter().copied()) {
-            return Ok(None);
+            return None;
         }
-        for number in self.numbers_of(keys.iter().copied()) {
-            let Ok(shard) = self.routes.get(number) else { continue };
-            let newest = self.staged_view(shard)?.and_then(|machine| machine.newest_staged());
-            if let Some(offset) = newest {
-                return Ok(Some(Hold { seat: shard.seat, offset, wrote: false }));
-            }
+        keys.iter().filter_map(|key| self.routes.of_key(key).ok()).find_map(|shard| self.written_to(shard))
+    }
+
+    /// What to wait for before a transaction can tell which keys there are, if anything: this turn wrote to a shard that is not
+    /// the transaction's own.
+    #[must_use]
+    pub fn wait_before_listing(&self) -> Option<Hold> {
+        if self.transaction == Transaction::No || self.routes.numbers().len() == 1 {
+            return None;
         }
-        Ok(None)
+        let own = self.locked.as_ref().map(|(shard, _)| shard.seat);
+        self.routes.here().filter(|shard| Some(shard.seat) != own).find_map(|shard| self.written_to(shard))
     }
 
     /// The live value of a key, as [`Turn::look`] sees it.

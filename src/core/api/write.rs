@@ -140,7 +140,7 @@ impl Turn<'_> {
             };
             let cleared = self.lock(shard)?.clear(now).map_err(|error| self.not_staged(error, shard))?;
             if let Some(offset) = cleared {
-                self.note_write(shard);
+                self.note_write(shard, offset);
                 holds.push(Hold { seat: shard.seat, offset, wrote: true });
             }
         }
@@ -174,8 +174,8 @@ impl Turn<'_> {
         let (now, shard) = (self.now, self.shard_of(key)?);
         let outcome = stage(self.lock(shard)?, now).map_err(|error| self.not_staged(error, shard))?;
         let wrote = outcome.written.is_some();
-        if wrote {
-            self.note_write(shard);
+        if let Some(offset) = outcome.written {
+            self.note_write(shard, offset);
             if let Some(Value::Stored(entry)) = &outcome.previous {
                 shard.values.forget(entry.revision, value_bytes(key, entry));
             }

@@ -312,6 +312,14 @@ impl<'a, 't> Call<'a, 't> {
         }
     }
 
+    /// To be called before a command asks which keys there are.
+    ///
+    /// # Errors
+    /// [`CommandError::Wait`] when what this connection wrote has to be applied first.
+    pub fn before_listing(&self) -> Result<(), CommandError> {
+        self.turn.wait_before_listing().map_or(Ok(()), |hold| Err(CommandError::Wait(Wait::Applied(hold))))
+    }
+
     /// Refuses keys of several shards in one command that must be whole.
     ///
     /// # Errors

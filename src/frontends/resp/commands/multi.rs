@@ -11,7 +11,7 @@ use crate::frontends::resp::error;
 /// MGET key [key …]
 pub fn mget(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
     let keys: Vec<&[u8]> = call.args.iter().skip(1).collect();
-    if let Some(hold) = call.turn.wait_before_reading(&keys)? {
+    if let Some(hold) = call.turn.wait_before_reading(&keys) {
         return Err(CommandError::Wait(Wait::Applied(hold)));
     }
     let looked = call.turn.look_all(&keys)?;

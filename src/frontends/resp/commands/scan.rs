@@ -18,6 +18,7 @@ const INVALID_CURSOR: &str = "ERR invalid cursor";
 
 /// DBSIZE
 pub fn dbsize(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    call.before_listing()?;
     let (keys, holds) = call.turn.count()?;
     call.replies.hold(holds);
     call.reply().integer(keys as i64);
@@ -26,6 +27,7 @@ pub fn dbsize(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 
 /// RANDOMKEY
 pub fn randomkey(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    call.before_listing()?;
     let (key, hold) = call.turn.random_key(call.shared.random())?;
     call.replies.hold(hold);
     match key {
@@ -37,6 +39,7 @@ pub fn randomkey(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
 
 /// KEYS pattern
 pub fn keys(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    call.before_listing()?;
     let names = Names::matching(call.arg(1));
     let (mark, protocol) = (call.replies.mark(), call.client.protocol);
     let mut count = 0;
@@ -141,6 +144,7 @@ pub fn scan(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
             (place.shard, place.after)
         }
     };
+    call.before_listing()?;
     let names = Names::matching(options.pattern);
     let (mark, protocol) = (call.replies.mark(), call.client.protocol);
     let mut left = options.count.min(MAX_SCANNED_KEYS);
