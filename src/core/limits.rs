@@ -154,6 +154,9 @@ pub const CACHED_VALUE_OVERHEAD_BYTES: usize = 128;
 /// Sealed segments of one log whose files are open at a time, unless whoever opens the log says otherwise.
 pub const DEFAULT_MAX_OPEN_SEGMENTS: usize = 32;
 
+/// Sealed segments that a shard may have open however many shards its cache has.
+pub const FEWEST_OPEN_SEGMENTS: usize = 2;
+
 /// Slots that the sweep looks at under one read lock of the index: some tens of microseconds.
 pub const SWEEP_SLOTS_PER_GUARD: usize = 4096;
 

@@ -17,8 +17,8 @@ use crate::core::entropy::Entropy;
 use crate::core::error::{OpenError, Refusal};
 use crate::core::index::Index as KeyIndex;
 use crate::core::limits::{
-    DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, LEAST_FLOOR_SEGMENTS,
-    segment_bytes_for,
+    DEFAULT_MAX_OPEN_SEGMENTS, DEFAULT_MAX_VALUE_BYTES, DEFAULT_VALUE_CACHE_BYTES, FEWEST_OPEN_SEGMENTS,
+    LEAST_FLOOR_SEGMENTS, segment_bytes_for,
 };
 use crate::core::log::disk::Disk;
 use crate::core::log::open::{FIRST_OFFSET, OpenReport, recover};
@@ -95,9 +95,6 @@ pub struct Store {
     values: Arc<Values>,
     _lock: Box<dyn Send + Sync>,
 }
-
-/// Sealed segments that a shard may have open however many shards its cache has.
-const FEWEST_OPEN_SEGMENTS: usize = 2;
 
 /// A shard that was opened: for clients, for its driver's task, and what opening did.
 pub struct OpenShard {

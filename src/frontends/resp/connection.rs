@@ -216,15 +216,9 @@ impl Connection<'_> {
     /// Runs the request the scanner has just found; the error is what has to be waited for before it is run again.
     fn run_request(&mut self, turn: &mut Turn<'_>, counted: &mut Counted) -> Result<(), Wait> {
         self.replies.begin();
-        if let Some(refusal) = self.refused.take() {
-            // Of a transaction that is all: it was EXEC that could not be run.
-            self.client.end_transaction();
-            self.replies.error(self.client.protocol, error::of_refusal(&refusal));
-            self.replies.end(self.client.protocol);
-            return Ok(());
-        }
         // HELLO and RESET change the protocol for the next request; an error of theirs uses the old one.
         let protocol = self.client.protocol;
+        let refused = self.refused.take();
         let mut call = Call {
             args: self.scanner.args(self.input.bytes()),
             turn,
@@ -237,7 +231,15 @@ impl Connection<'_> {
             fetched: &mut self.fetched,
             progress: &mut self.progress,
         };
-        match command::run(&mut call) {
+        let ran = match refused {
+            None => command::run(&mut call),
+            Some(refusal) => {
+                // Of a transaction that is all: it was EXEC that could not be run.
+                call.client.end_transaction();
+                Err(CommandError::Refused(error::of_refusal(&refusal)))
+            }
+        };
+        match ran {
             Ok(()) => {}
             Err(CommandError::Text(text)) => {
                 self.replies.restart();

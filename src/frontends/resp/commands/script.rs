@@ -4,8 +4,6 @@
 
 use crate::frontends::resp::args::parse_i64;
 use crate::frontends::resp::call::{Call, CommandError};
-use crate::frontends::resp::command::{unknown_subcommand, wrong_arity};
-use crate::frontends::resp::encode::Frame;
 use crate::frontends::resp::error;
 use crate::frontends::resp::scripts;
 
@@ -57,44 +55,33 @@ fn number_of_keys(call: &Call<'_, '_>) -> Result<usize, CommandError> {
     usize::try_from(keys).map_err(|_| "ERR Number of keys can't be negative".into())
 }
 
-/// SCRIPT LOAD script | EXISTS sha1 [sha1 …] | FLUSH [ASYNC | SYNC] | HELP
-pub fn script(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
-    let count = call.args.len();
-    if call.is(1, "LOAD") && count == 3 {
-        let sha1 = scripts::sha1_of(call.arg(2));
-        if scripts::find(sha1.as_bytes()).is_none() {
-            return Err(scripts::unknown(&sha1).into());
-        }
-        call.reply().bulk(sha1.as_bytes());
-    } else if call.is(1, "EXISTS") && count > 2 {
-        call.reply().array_header(count - 2);
-        for i in 2..count {
-            let known = scripts::find(call.arg(i)).is_some();
-            call.reply().integer(i64::from(known));
-        }
-    } else if call.is(1, "FLUSH") {
-        if count > 3 || (count == 3 && !call.is(2, "SYNC") && !call.is(2, "ASYNC")) {
-            return Err("ERR SCRIPT FLUSH only support SYNC|ASYNC option".into());
-        }
-        call.reply().ok();
-    } else if call.is(1, "HELP") && count == 2 {
-        let lines = [
-            "SCRIPT <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-            "EXISTS <sha1> [<sha1> ...]",
-            "    Return whether the scripts are among those that are known.",
-            "FLUSH [ASYNC|SYNC]",
-            "    Does nothing: what is known stays known.",
-            "LOAD <script>",
-            "    Return the SHA1 of a script that is known.",
-            "HELP",
-            "    Print this help.",
-        ];
-        let frame = Frame::Array(lines.iter().map(|line| Frame::Simple((*line).to_owned())).collect());
-        call.reply().frame(&frame);
-    } else if let Some(name) = ["load", "exists", "help"].into_iter().find(|name| call.is(1, name)) {
-        return Err(wrong_arity(&format!("script|{name}")).into());
-    } else {
-        return Err(unknown_subcommand("script", call.arg(1)).into());
+/// SCRIPT LOAD script
+pub fn load(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let sha1 = scripts::sha1_of(call.arg(2));
+    if scripts::find(sha1.as_bytes()).is_none() {
+        return Err(scripts::unknown(&sha1).into());
     }
+    call.reply().bulk(sha1.as_bytes());
+    Ok(())
+}
+
+/// SCRIPT EXISTS sha1 [sha1 …]
+pub fn exists(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let count = call.args.len();
+    call.reply().array_header(count - 2);
+    for i in 2..count {
+        let known = scripts::find(call.arg(i)).is_some();
+        call.reply().integer(i64::from(known));
+    }
+    Ok(())
+}
+
+/// SCRIPT FLUSH [ASYNC | SYNC]
+pub fn flush(call: &mut Call<'_, '_>) -> Result<(), CommandError> {
+    let count = call.args.len();
+    if count > 3 || (count == 3 && !call.is(2, "SYNC") && !call.is(2, "ASYNC")) {
+        return Err("ERR SCRIPT FLUSH only support SYNC|ASYNC option".into());
+    }
+    call.reply().ok();
     Ok(())
 }

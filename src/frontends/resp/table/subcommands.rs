@@ -140,12 +140,12 @@ pub(super) static OBJECT: &[Command] = &[
 ];
 
 pub(super) static SCRIPT: &[Command] = &[
-    sub("script|exists", -3, &["noscript"], "2.6.0", "Tells which scripts are known.", script::script)
+    sub("script|exists", -3, &["noscript"], "2.6.0", "Tells which scripts are known.", script::exists)
         .costs("O(N) with N being the number of scripts to check (so checking a single script is an O(1) operation)."),
-    sub("script|flush", -2, &["noscript"], "2.6.0", "Accepted: what is known stays known.", script::script)
+    sub("script|flush", -2, &["noscript"], "2.6.0", "Accepted: what is known stays known.", script::flush)
         .costs("O(N) with N being the number of scripts in cache"),
-    sub("script|help", 2, PLAIN, "5.0.0", "Tells the subcommands.", script::script),
-    sub("script|load", 3, &["noscript", "stale"], "2.6.0", "Answers the SHA1 of a known script.", script::script)
+    help_of("script|help", "5.0.0"),
+    sub("script|load", 3, &["noscript", "stale"], "2.6.0", "Answers the SHA1 of a known script.", script::load)
         .costs("O(N) with N being the length in bytes of the script body."),
 ];
 
