@@ -293,6 +293,8 @@ pub fn compare_and_set(script: &mut Script<'_, '_, '_>) -> Ran {
         script.set(2, key, value, None, Condition::Always)?;
         return Ok(OK);
     }
+    // As in Redis before its words are looked at.
+    script.writes(1)?;
     let word = ExpiryWord::of(script.arg(2)).filter(|word| *word != ExpiryWord::KeepTtl);
     let word = word.ok_or_else(|| script.fail(1, error::SYNTAX))?;
     script.set(1, key, value, Some((word, script.arg(3))), Condition::Always)?;
